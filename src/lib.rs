@@ -1,0 +1,8 @@
+//! A headless coding-agent runner for CI.
+
+pub mod access;
+pub mod clock;
+pub mod event;
+pub mod message;
+pub mod process;
+pub mod secret;

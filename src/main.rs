@@ -1,0 +1,3 @@
+//! The `agent` program.
+
+fn main() {}

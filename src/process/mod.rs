@@ -1,0 +1,433 @@
+//! The only spawn: own process group, time limit, TERM then KILL, a sweep of
+//! what escaped.
+
+mod spawn;
+mod sweep;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rustix::process::{Pid, Signal};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Child;
+use tokio_util::sync::CancellationToken;
+
+use self::spawn::Input;
+use self::sweep::Left;
+use crate::clock;
+
+pub use self::sweep::{adopt_orphans, kill_all_children};
+
+/// The grace between SIGTERM and SIGKILL when the time is up.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(2);
+/// The same after a cancellation, which has somebody waiting.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
+/// How long SIGKILL may take before the process is given up as unkillable.
+const KILL_GRACE: Duration = Duration::from_secs(2);
+/// How long a pipe that outlives the process may be silent.
+const QUIET: Duration = Duration::from_millis(100);
+/// How long such a pipe is read at most.
+const DRAIN: Duration = Duration::from_millis(500);
+/// The pause between two sweeps, and how many there are: 2 s.
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+const SWEEPS_MAX: u32 = 400;
+/// The most bytes of one [`Progress::Output`]: what a pipe holds.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A program to start, with everything it may see.
+#[derive(Debug, Clone)]
+pub struct CommandSpec {
+    /// The program, looked up in the `PATH` of `env`.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Its environment; nothing is inherited, and only a marker is added.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it reads from standard input; none closes it.
+    pub stdin: Option<Vec<u8>>,
+    /// Which of its streams are read.
+    pub streams: Streams,
+    /// The wall-clock limit.
+    pub timeout: Option<Duration>,
+}
+
+/// Which output of a process is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Standard output and error as one stream, in order of arrival.
+    Merged,
+    /// Standard output only; standard error goes nowhere.
+    Stdout,
+}
+
+/// What a running process did next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It wrote these bytes.
+    Output(Bytes),
+    /// It ended, and so did all it left behind.
+    Ended(Ending),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It exited with this status.
+    Exited(i32),
+    /// This signal, not of ours, killed it.
+    Signalled(i32),
+    /// Its time was up; we killed it.
+    TimedOut,
+    /// The token was cancelled; we killed it.
+    Cancelled,
+}
+
+/// A program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start `{program}`: {source}")]
+pub struct SpawnError {
+    /// The program.
+    pub program: String,
+    /// Why.
+    pub source: std::io::Error,
+}
+
+/// A running process with its group.
+///
+/// Dropping it kills the group and what escaped from it, without waiting.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    group: Pid,
+    /// The value of [`spawn::MARKER`] in its environment.
+    marker: String,
+    input: Option<Input>,
+    output: Option<Receiver>,
+    scratch: Vec<u8>,
+    phase: Phase,
+}
+
+/// Where a process is on its way to the end.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// It runs.
+    Running { deadline: Option<Instant> },
+    /// The group was told to end and has until `kill_at`.
+    Terminating { ending: Ending, kill_at: Instant },
+    /// The group was killed; the kernel has until `abandon_at` to make it so.
+    Killing { ending: Ending, abandon_at: Instant },
+    /// The leader is gone; what is still in the pipe is read.
+    Draining {
+        ending: Ending,
+        quiet_at: Instant,
+        stop_at: Instant,
+    },
+    /// What it left behind is killed.
+    Sweeping {
+        ending: Ending,
+        rounds: u32,
+        at: Instant,
+    },
+    /// Nothing is left.
+    Ended(Ending),
+}
+
+/// What [`Process::next`] waits for.
+enum Happened {
+    Wrote(io::Result<usize>),
+    Read(io::Result<usize>),
+    Exited(io::Result<ExitStatus>),
+    Due,
+    Cancelled,
+}
+
+impl Process {
+    /// Starts it in a process group of its own.
+    ///
+    /// Needs a tokio runtime with I/O, signals and time. Its environment is the
+    /// given one and a variable that marks its descendants.
+    ///
+    /// # Errors
+    /// When the program or the working directory is missing, the program is not
+    /// executable, or the system has no room.
+    pub fn spawn(spec: CommandSpec) -> Result<Self, SpawnError> {
+        let timeout = spec.timeout;
+        let started = spawn::start(spec)?;
+        Ok(Self {
+            child: started.child,
+            group: started.group,
+            marker: started.marker,
+            input: started.input,
+            output: Some(started.output),
+            scratch: Vec::new(),
+            phase: Phase::Running {
+                deadline: timeout.and_then(|limit| clock::monotonic().checked_add(limit)),
+            },
+        })
+    }
+
+    /// Waits for output or the end. After [`Progress::Ended`] it gives that again.
+    ///
+    /// When the time is up or `cancel` is cancelled, the group gets SIGTERM, a
+    /// grace of 2 s or 1 s, and SIGKILL. When the process ends, the rest of its
+    /// output follows, for at most 500 ms should a background child keep the
+    /// pipe open; then everything it started is killed and reaped.
+    ///
+    /// Cancel safe: a dropped future loses neither output nor state.
+    pub async fn next(&mut self, cancel: &CancellationToken) -> Progress {
+        loop {
+            if let Phase::Ended(ending) = self.phase {
+                return Progress::Ended(ending);
+            }
+            match self.happening(cancel).await {
+                Happened::Read(Ok(count)) if count > 0 => {
+                    let bytes = Bytes::copy_from_slice(self.scratch.get(..count).unwrap_or(&[]));
+                    if let Phase::Draining { quiet_at, .. } = &mut self.phase {
+                        *quiet_at = clock::monotonic() + QUIET;
+                    }
+                    return Progress::Output(bytes);
+                }
+                Happened::Read(_) => self.output_closed(),
+                Happened::Wrote(wrote) => self.advance_input(wrote),
+                Happened::Exited(status) => self.leader_ended(status),
+                Happened::Due => self.due(),
+                Happened::Cancelled => self.terminate(Ending::Cancelled, CANCEL_GRACE),
+            }
+        }
+    }
+
+    async fn happening(&mut self, cancel: &CancellationToken) -> Happened {
+        let due = self.phase.due();
+        let leads = self.phase.has_leader();
+        let running = matches!(self.phase, Phase::Running { .. });
+        if self.output.is_some() && self.scratch.is_empty() {
+            self.scratch = vec![0; CHUNK_BYTES];
+        }
+        // Time and cancellation come first, so that a flood of output delays neither.
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if running => Happened::Cancelled,
+            () = clock::until(due), if due.is_some() => Happened::Due,
+            status = self.child.wait(), if leads => Happened::Exited(status),
+            read = read(&mut self.output, &mut self.scratch), if self.output.is_some() => Happened::Read(read),
+            wrote = write(&mut self.input), if self.input.is_some() => Happened::Wrote(wrote),
+        }
+    }
+
+    fn advance_input(&mut self, wrote: io::Result<usize>) {
+        let Some(input) = &mut self.input else { return };
+        match wrote {
+            Ok(count) if count > 0 && input.advance(count) > 0 => {}
+            // Written whole, or the reader is gone: either way it sees the end.
+            Ok(_) | Err(_) => self.input = None,
+        }
+    }
+
+    fn output_closed(&mut self) {
+        self.output = None;
+        if let Phase::Draining { quiet_at, .. } = &mut self.phase {
+            *quiet_at = clock::monotonic();
+        }
+    }
+
+    fn leader_ended(&mut self, status: io::Result<ExitStatus>) {
+        let now = clock::monotonic();
+        let (ending, stop_at) = match self.phase {
+            Phase::Terminating { ending, kill_at } => (ending, kill_at),
+            Phase::Killing { ending, .. } => (ending, now + DRAIN),
+            Phase::Running { .. }
+            | Phase::Draining { .. }
+            | Phase::Sweeping { .. }
+            | Phase::Ended(_) => (ending_of(status), now + DRAIN),
+        };
+        let quiet_at = if self.output.is_some() {
+            now + QUIET
+        } else {
+            now
+        };
+        self.input = None;
+        self.phase = Phase::Draining {
+            ending,
+            quiet_at,
+            stop_at,
+        };
+    }
+
+    fn due(&mut self) {
+        let now = clock::monotonic();
+        match self.phase {
+            Phase::Running { .. } => self.terminate(Ending::TimedOut, TIMEOUT_GRACE),
+            Phase::Terminating { ending, .. } => {
+                self.signal(Signal::KILL);
+                self.phase = Phase::Killing {
+                    ending,
+                    abandon_at: now + KILL_GRACE,
+                };
+            }
+            Phase::Killing { ending, .. } => self.sweep_next(ending, 0),
+            Phase::Draining {
+                ending, stop_at, ..
+            } => {
+                if now < stop_at && self.cleans_up(ending) {
+                    self.phase = Phase::Draining {
+                        ending,
+                        quiet_at: now + QUIET,
+                        stop_at,
+                    };
+                } else {
+                    self.output = None;
+                    self.signal(Signal::KILL);
+                    sweep::forget(self.group);
+                    self.sweep_next(ending, 0);
+                }
+            }
+            Phase::Sweeping { ending, rounds, .. } => self.sweep_next(ending, rounds),
+            Phase::Ended(_) => {}
+        }
+    }
+
+    /// Whether the rest of a group that we told to end is still at it.
+    fn cleans_up(&self, ending: Ending) -> bool {
+        match ending {
+            Ending::TimedOut | Ending::Cancelled => sweep::group_lives(self.group),
+            Ending::Exited(_) | Ending::Signalled(_) => false,
+        }
+    }
+
+    fn sweep_next(&mut self, ending: Ending, rounds: u32) {
+        let left = sweep::pass(&self.marker);
+        self.phase = if left == Left::Some && rounds < SWEEPS_MAX {
+            let at = clock::monotonic() + SWEEP_PAUSE;
+            Phase::Sweeping {
+                ending,
+                rounds: rounds + 1,
+                at,
+            }
+        } else {
+            sweep::forget(self.group);
+            Phase::Ended(ending)
+        };
+    }
+
+    fn terminate(&mut self, ending: Ending, grace: Duration) {
+        self.signal(Signal::TERM);
+        // A stopped process would not see the first signal.
+        self.signal(Signal::CONT);
+        self.phase = Phase::Terminating {
+            ending,
+            kill_at: clock::monotonic() + grace,
+        };
+    }
+
+    fn signal(&self, signal: Signal) {
+        // An error says that the group is gone, which is what is wanted.
+        let _ = rustix::process::kill_process_group(self.group, signal);
+    }
+}
+
+impl Phase {
+    fn due(self) -> Option<Instant> {
+        match self {
+            Self::Running { deadline } => deadline,
+            Self::Terminating { kill_at, .. } => Some(kill_at),
+            Self::Killing { abandon_at, .. } => Some(abandon_at),
+            Self::Draining {
+                quiet_at, stop_at, ..
+            } => Some(quiet_at.min(stop_at)),
+            Self::Sweeping { at, .. } => Some(at),
+            Self::Ended(_) => None,
+        }
+    }
+
+    fn has_leader(self) -> bool {
+        match self {
+            Self::Running { .. } | Self::Terminating { .. } | Self::Killing { .. } => true,
+            Self::Draining { .. } | Self::Sweeping { .. } | Self::Ended(_) => false,
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !matches!(self.phase, Phase::Ended(_)) {
+            self.signal(Signal::KILL);
+            sweep::forget(self.group);
+            sweep::pass(&self.marker);
+        }
+    }
+}
+
+async fn read(output: &mut Option<Receiver>, scratch: &mut [u8]) -> io::Result<usize> {
+    match output {
+        Some(output) => output.read(scratch).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn write(input: &mut Option<Input>) -> io::Result<usize> {
+    match input {
+        Some(input) => input.write().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn ending_of(status: io::Result<ExitStatus>) -> Ending {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Ending::Exited(code),
+            (None, Some(signal)) => Ending::Signalled(signal),
+            (None, None) => Ending::Exited(-1),
+        },
+        // Someone else reaped it; how it ended is lost.
+        Err(_) => Ending::Exited(-1),
+    }
+}
+
+/// What a short helper command printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// How it ended.
+    pub ending: Ending,
+    /// Its output, cut after the limit.
+    pub output: Vec<u8>,
+    /// Whether bytes beyond the limit were dropped.
+    pub truncated: bool,
+}
+
+/// Runs a command to its end and keeps at most `bytes_max` of its output.
+///
+/// # Errors
+/// As [`Process::spawn`].
+pub async fn capture(
+    spec: CommandSpec,
+    bytes_max: usize,
+    cancel: &CancellationToken,
+) -> Result<Captured, SpawnError> {
+    let mut process = Process::spawn(spec)?;
+    let mut output = Vec::new();
+    let mut truncated = false;
+    loop {
+        match process.next(cancel).await {
+            Progress::Output(bytes) => {
+                let room = bytes_max.saturating_sub(output.len()).min(bytes.len());
+                output.extend_from_slice(bytes.get(..room).unwrap_or_default());
+                truncated |= room < bytes.len();
+            }
+            Progress::Ended(ending) => {
+                return Ok(Captured {
+                    ending,
+                    output,
+                    truncated,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Starting a program: its environment, its pipes, and errors that say what is wrong.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, ChildStdin, Command};
+
+use super::{CommandSpec, SpawnError, Streams, sweep};
+use crate::clock;
+
+/// The variable by which descendants are known, wherever they went.
+pub(super) const MARKER: &str = "AGENT_COMMAND_ID";
+/// Where programs are looked up when the environment has no `PATH`.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A program that was started.
+pub(super) struct Started {
+    pub(super) child: Child,
+    pub(super) group: Pid,
+    pub(super) marker: String,
+    pub(super) input: Option<Input>,
+    pub(super) output: Receiver,
+}
+
+/// Starts `spec`.
+pub(super) fn start(spec: CommandSpec) -> Result<Started, SpawnError> {
+    let name = spec.program.to_string_lossy().into_owned();
+    try_start(spec).map_err(|source| SpawnError {
+        program: name,
+        source,
+    })
+}
+
+fn try_start(spec: CommandSpec) -> io::Result<Started> {
+    if !spec.cwd.is_dir() {
+        let gone = format!(
+            "the working directory {} does not exist",
+            spec.cwd.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::NotFound, gone));
+    }
+    let program = locate(&spec.program, path_of(&spec.env), &spec.cwd)?;
+    let marker = clock::new_id();
+    let (reader, writer) = io::pipe()?;
+    let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mut command = command(&program);
+    command
+        .args(&spec.args)
+        .current_dir(&spec.cwd)
+        .env_clear()
+        .envs(spec.env)
+        .env(MARKER, &marker)
+        .process_group(0)
+        .kill_on_drop(true)
+        .stdin(if spec.stdin.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
+    match spec.streams {
+        Streams::Merged => command.stderr(writer.try_clone()?).stdout(writer),
+        Streams::Stdout => command.stderr(Stdio::null()).stdout(writer),
+    };
+    let (mut child, group) =
+        sweep::start(&mut command).map_err(|error| explained(error, &program))?;
+    let input = spec.stdin.and_then(|bytes| {
+        let pipe = child.stdin.take()?;
+        Some(Input {
+            pipe,
+            bytes,
+            written: 0,
+        })
+    });
+    Ok(Started {
+        child,
+        group,
+        marker,
+        input,
+        output,
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that starts processes"
+)]
+fn command(program: &Path) -> Command {
+    Command::new(program)
+}
+
+fn path_of(env: &[(OsString, OsString)]) -> &OsStr {
+    // The last one wins, as it does in the child.
+    env.iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map_or(OsStr::new(PATH_DEFAULT), |(_, value)| value)
+}
+
+/// The file that `program` names. Found here and not by the system, because an
+/// absolute path starts faster and its errors are unambiguous.
+fn locate(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Ok(cwd.join(program));
+    }
+    let mut found = None;
+    for directory in std::env::split_paths(path) {
+        let candidate = cwd.join(directory).join(program);
+        match std::fs::metadata(&candidate) {
+            Ok(meta) if meta.is_file() && meta.permissions().mode() & 0o111 != 0 => {
+                return Ok(candidate);
+            }
+            Ok(meta) if meta.is_file() => found = Some(candidate),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Err(match found {
+        Some(file) => explained(io::Error::from(io::ErrorKind::PermissionDenied), &file),
+        None => io::Error::new(io::ErrorKind::NotFound, "not found in PATH"),
+    })
+}
+
+/// The error in words that name its object; the kind is kept.
+fn explained(error: io::Error, file: &Path) -> io::Error {
+    let file = file.display();
+    let text = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) if Path::new(&file.to_string()).exists() => {
+            format!("the interpreter that {file} names is not found")
+        }
+        Some(Errno::NOENT) => format!("{file} is not found"),
+        Some(Errno::NOEXEC) => format!(
+            "exec format error: {file} is neither a program for this machine nor a script with `#!`"
+        ),
+        Some(Errno::AGAIN) => "the system has no room for another process".to_owned(),
+        Some(Errno::TOOBIG) => "the arguments and the environment are too long".to_owned(),
+        _ if error.kind() == io::ErrorKind::PermissionDenied => {
+            format!("permission denied: {file} is not executable")
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), text)
+}
+
+/// What a process still has to be given on its standard input.
+#[derive(Debug)]
+pub(super) struct Input {
+    pipe: ChildStdin,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Input {
+    /// Writes a piece. Cancel safe: a dropped future wrote nothing.
+    pub(super) async fn write(&mut self) -> io::Result<usize> {
+        self.pipe
+            .write(self.bytes.get(self.written..).unwrap_or(&[]))
+            .await
+    }
+
+    /// Notes that `count` bytes are written and says how many are left.
+    pub(super) fn advance(&mut self, count: usize) -> usize {
+        self.written += count;
+        self.bytes.len().saturating_sub(self.written)
+    }
+}

@@ -1,0 +1,257 @@
+//! The processes that a command leaves behind: found by a mark in their
+//! environment or by descent, killed and reaped.
+//!
+//! A process that left its group (`setsid`, a double fork) is out of reach of
+//! signals to the group. Once orphans are adopted, each of them is a child of
+//! ours sooner or later, and nothing can hide. Without adoption, as in a
+//! program that embeds the library and has children of its own, only processes
+//! with the command's mark are touched.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
+use tokio::process::{Child, Command};
+
+use super::spawn::MARKER;
+use crate::clock;
+
+/// The children that this process had before it adopted orphans: not ours to end.
+static SPARED: OnceLock<Vec<Pid>> = OnceLock::new();
+/// The leaders of the commands that run now.
+static LIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Whether a sweep saw anything alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Something was told to die, and may need a moment.
+    Some,
+    /// Nothing is left.
+    Nothing,
+}
+
+/// A process below this one.
+struct Descendant {
+    pid: Pid,
+    /// Whether it is our own child, which only we can reap.
+    child: bool,
+}
+
+/// Prepares this process to adopt the orphans of its commands, so that the
+/// sweep finds every daemon too. Called once at start, by a program that owns
+/// all of its children: from then on, a child that is no running command is killed.
+pub fn adopt_orphans() {
+    // Without the attribute, orphans go to init and only marks tell.
+    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok() {
+        let mine = descendants(&[]);
+        let _ = SPARED.set(
+            mine.into_iter()
+                .filter(|one| one.child)
+                .map(|one| one.pid)
+                .collect(),
+        );
+    }
+}
+
+/// Kills and reaps every process below this one, for the very end of a run.
+/// Blocks for 2 s at most, and only while something is alive.
+pub fn kill_all_children() {
+    for _ in 0..400 {
+        let groups = std::mem::take(&mut *live());
+        for group in groups {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        if SPARED.get().is_none() || pass("") == Left::Nothing {
+            return;
+        }
+        clock::pause(Duration::from_millis(5));
+    }
+}
+
+/// Starts a command and notes its leader, so that no sweep of another command
+/// takes it for an orphan.
+pub(super) fn start(command: &mut Command) -> io::Result<(Child, Pid)> {
+    let mut live = live();
+    let child = command.spawn()?;
+    let pid = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::other("the process has no id"))?;
+    live.push(pid);
+    Ok((child, pid))
+}
+
+/// The command of this leader runs no more.
+pub(super) fn forget(leader: Pid) {
+    live().retain(|one| *one != leader);
+}
+
+/// Whether a living process is in the group.
+pub(super) fn group_lives(group: Pid) -> bool {
+    if SPARED.get().is_some() {
+        // A dead member that nobody reaped still counts for the kernel.
+        let live = live();
+        for one in descendants(&live) {
+            reap(&one);
+        }
+    }
+    rustix::process::test_kill_process_group(group).is_ok()
+}
+
+/// Kills what the command with this mark left behind, and reaps what died.
+pub(super) fn pass(mark: &str) -> Left {
+    match SPARED.get() {
+        Some(spared) => pass_over_descendants(spared, mark),
+        None => pass_over_marked(mark),
+    }
+}
+
+fn pass_over_descendants(spared: &[Pid], mark: &str) -> Left {
+    let live = live();
+    if live.is_empty() && !has_children() {
+        return Left::Nothing;
+    }
+    let mut known = live.clone();
+    known.extend_from_slice(spared);
+    let mut left = Left::Nothing;
+    for one in descendants(&known) {
+        if reap(&one) {
+            continue;
+        }
+        // While no other command runs, whatever is below us is this one's.
+        if live.is_empty() || is_marked(one.pid, mark) {
+            kill(one.pid, || true);
+            reap(&one);
+            left = Left::Some;
+        }
+    }
+    left
+}
+
+fn pass_over_marked(mark: &str) -> Left {
+    let mut left = Left::Nothing;
+    for pid in all_pids() {
+        if kill(pid, || is_marked(pid, mark)) {
+            left = Left::Some;
+        }
+    }
+    left
+}
+
+/// Kills `pid` if `wanted`, and says whether it was. The handle is taken before
+/// the question is asked, so that a reused id cannot be hit.
+fn kill(pid: Pid, wanted: impl FnOnce() -> bool) -> bool {
+    let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+    if !wanted() {
+        return false;
+    }
+    let _ = match handle {
+        Ok(handle) => rustix::process::pidfd_send_signal(handle, Signal::KILL),
+        Err(Errno::SRCH) => return false,
+        // An old kernel, or a sandbox that knows no such handles.
+        Err(_) => rustix::process::kill_process(pid, Signal::KILL),
+    };
+    true
+}
+
+/// Whether it was a dead child and is gone now.
+fn reap(one: &Descendant) -> bool {
+    one.child
+        && matches!(
+            rustix::process::waitpid(Some(one.pid), WaitOptions::NOHANG),
+            Ok(Some(_))
+        )
+}
+
+fn has_children() -> bool {
+    // Looks without reaping: the exit status of a command is not ours to take.
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(
+        rustix::process::waitid(WaitId::All, look),
+        Err(Errno::CHILD)
+    )
+}
+
+fn is_marked(pid: Pid, mark: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else {
+        return false;
+    };
+    environment.split(|byte| *byte == 0).any(|variable| {
+        variable
+            .strip_prefix(MARKER.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="))
+            == Some(mark.as_bytes())
+    })
+}
+
+/// The processes below this one, without `except` and what is below those.
+fn descendants(except: &[Pid]) -> Vec<Descendant> {
+    let me = rustix::process::getpid();
+    let table = if children_of(me).is_none() {
+        parents()
+    } else {
+        HashMap::new()
+    };
+    let mut found = Vec::new();
+    let mut open = vec![me];
+    while let Some(parent) = open.pop() {
+        let children = children_of(parent).or_else(|| table.get(&parent).cloned());
+        for pid in children.unwrap_or_default() {
+            if !except.contains(&pid) {
+                found.push(Descendant {
+                    pid,
+                    child: parent == me,
+                });
+                open.push(pid);
+            }
+        }
+    }
+    found
+}
+
+/// The children of `pid` as the kernel lists them; not every kernel does.
+fn children_of(pid: Pid) -> Option<Vec<Pid>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok()? {
+        let list = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        children.extend(list.split_ascii_whitespace().filter_map(parsed));
+    }
+    Some(children)
+}
+
+/// Every process by its parent, for kernels that do not list children.
+fn parents() -> HashMap<Pid, Vec<Pid>> {
+    let mut table: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for pid in all_pids() {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        // `pid (name) state parent …`, and a name may hold anything.
+        let parent = stat.ok().and_then(|stat| {
+            let (_, rest) = stat.rsplit_once(')')?;
+            parsed(rest.split_ascii_whitespace().nth(1)?)
+        });
+        if let Some(parent) = parent {
+            table.entry(parent).or_default().push(pid);
+        }
+    }
+    table
+}
+
+fn all_pids() -> impl Iterator<Item = Pid> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| parsed(entry.ok()?.file_name().to_str()?))
+}
+
+fn parsed(pid: &str) -> Option<Pid> {
+    pid.parse().ok().and_then(Pid::from_raw)
+}
+
+fn live() -> MutexGuard<'static, Vec<Pid>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,318 @@
+//! Known secret values and the redaction of every outgoing byte.
+//!
+//! Two things are replaced by `***`: the values that the task or the
+//! environment declares secret, in every encoding in which programs usually
+//! print them, and texts in the shape of a well-known kind of token, whoever
+//! owns them. Redacting a text in pieces gives the same bytes as redacting the
+//! whole, and a redacted line of JSON stays JSON.
+
+mod encode;
+mod shape;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use self::shape::{Inside, Shape, Verdict};
+
+/// What stands for a secret.
+const STARS: &str = "***";
+/// A shorter value would be found in innocent text.
+const CHARS_MIN: usize = 8;
+
+/// Replaces known secrets by `***`. Cheap to clone; costs nothing until it is used.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    known: Arc<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    values: Vec<String>,
+    ignored: usize,
+    index: OnceLock<Option<Index>>,
+}
+
+/// The values in all their encodings, ready to be searched.
+struct Index {
+    patterns: Vec<String>,
+    automaton: AhoCorasick,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} secrets)", self.known.values.len())
+    }
+}
+
+impl Redactor {
+    /// Knows `secrets` and their usual encodings. A value of fewer than 8
+    /// characters, without surrounding white space, is ignored: see
+    /// [`Redactor::ignored`].
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut known = Known::default();
+        for secret in secrets {
+            let value = secret.trim();
+            if value.chars().count() >= CHARS_MIN {
+                known.values.push(value.to_owned());
+            } else if !value.is_empty() {
+                known.ignored += 1;
+            }
+        }
+        Self {
+            known: Arc::new(known),
+        }
+    }
+
+    /// How many values were too short to be hidden without hiding innocent text.
+    pub fn ignored(&self) -> usize {
+        self.known.ignored
+    }
+
+    /// `text` without any known secret; borrowed when there is none.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let index = self.known.index();
+        if !index.is_some_and(|index| index.automaton.is_match(text)) && !shape::may_occur(text) {
+            return Cow::Borrowed(text);
+        }
+        let mut stream = self.stream();
+        stream.held.push_str(text);
+        let shown = stream.advance(Edge::Last);
+        if shown == text {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(shown)
+        }
+    }
+
+    /// A redactor for text that arrives in pieces.
+    pub fn stream(&self) -> StreamRedactor {
+        StreamRedactor {
+            redactor: self.clone(),
+            held: String::new(),
+            at: Position::default(),
+        }
+    }
+}
+
+impl Known {
+    fn index(&self) -> Option<&Index> {
+        self.index
+            .get_or_init(|| Index::build(&self.values))
+            .as_ref()
+    }
+}
+
+impl Index {
+    fn build(values: &[String]) -> Option<Self> {
+        let mut patterns = BTreeSet::new();
+        for value in values {
+            encode::forms(value, &mut |form| {
+                if form.chars().count() >= CHARS_MIN {
+                    patterns.insert(form);
+                }
+            });
+        }
+        if patterns.is_empty() {
+            return None;
+        }
+        let patterns: Vec<String> = patterns.into_iter().collect();
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .build(&patterns)
+            .expect("far fewer patterns than the automaton's ids");
+        Some(Self {
+            patterns,
+            automaton,
+        })
+    }
+
+    /// Where a value that is not whole yet may begin.
+    fn open_from(&self, text: &str) -> usize {
+        let longest = self.patterns.iter().map(String::len).max().unwrap_or(0);
+        let from = text.len().saturating_sub(longest);
+        (from..text.len())
+            .find(|start| {
+                text.get(*start..)
+                    .is_some_and(|tail| self.begins_with(tail))
+            })
+            .unwrap_or(text.len())
+    }
+
+    fn begins_with(&self, tail: &str) -> bool {
+        // The patterns are sorted: those with this beginning follow at once.
+        let at = self
+            .patterns
+            .partition_point(|pattern| pattern.as_str() < tail);
+        self.patterns
+            .get(at)
+            .is_some_and(|pattern| pattern.starts_with(tail))
+    }
+}
+
+/// Redacts text that arrives in pieces: a secret split over pieces is caught.
+#[derive(Debug)]
+pub struct StreamRedactor {
+    redactor: Redactor,
+    /// What arrived and is not decided yet.
+    held: String,
+    at: Position,
+}
+
+/// What must be known of everything before the held text.
+#[derive(Debug, Default)]
+struct Position {
+    /// How many of the held bytes belong to a value that began before.
+    covered: usize,
+    /// The token that reaches into the held text.
+    inside: Option<Inside>,
+    /// Whether the last byte was hidden, so that the next needs no new stars.
+    hidden: bool,
+    /// The last two bytes.
+    before: [u8; 2],
+    /// Whether the last byte is a backslash that escapes the next one.
+    escaping: bool,
+}
+
+/// Whether more text may follow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    More,
+    Last,
+}
+
+impl StreamRedactor {
+    /// What may be shown after `piece` arrived; the rest is held back.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        self.advance(Edge::More)
+    }
+
+    /// What was held back, at the end of the text.
+    pub fn finish(&mut self) -> String {
+        let rest = self.advance(Edge::Last);
+        self.at = Position::default();
+        rest
+    }
+
+    /// Decides as much of the held text as no continuation can change.
+    fn advance(&mut self, edge: Edge) -> String {
+        let text = std::mem::take(&mut self.held);
+        let index = self.redactor.known.index();
+        let mut spans: Vec<(usize, usize)> = index
+            .map(|index| index.automaton.find_overlapping_iter(&text))
+            .into_iter()
+            .flatten()
+            .map(|found| (found.start(), found.end()))
+            .collect();
+        spans.sort_unstable();
+        let limit = match (edge, index) {
+            (Edge::More, Some(index)) => index.open_from(&text),
+            (Edge::More, None) | (Edge::Last, _) => text.len(),
+        };
+        let mut pass = Pass {
+            text: &text,
+            spans: &spans,
+            next: 0,
+            edge,
+            at: &mut self.at,
+        };
+        let mut shown = String::new();
+        let cut = pass.run(limit, &mut shown);
+        self.at.covered = self.at.covered.saturating_sub(cut);
+        text.get(cut..)
+            .unwrap_or_default()
+            .clone_into(&mut self.held);
+        shown
+    }
+}
+
+/// One walk over the held text.
+struct Pass<'a> {
+    text: &'a str,
+    /// Where values stand, sorted by start.
+    spans: &'a [(usize, usize)],
+    /// The first span that the walk has not reached.
+    next: usize,
+    edge: Edge,
+    at: &'a mut Position,
+}
+
+impl Pass<'_> {
+    /// Walks up to `limit` or to the first undecided character, and gives its place.
+    fn run(&mut self, limit: usize, shown: &mut String) -> usize {
+        for (place, symbol) in self.text.char_indices() {
+            if place >= limit {
+                return place;
+            }
+            let token = self.token_covers(place, symbol);
+            let value = self.value_covers(place, symbol, limit);
+            let (Some(token), Some(value)) = (token, value) else {
+                return place;
+            };
+            let hidden = token.is_some() || value;
+            if hidden && !self.at.hidden {
+                shown.push_str(STARS);
+            } else if !hidden {
+                shown.push(symbol);
+            }
+            self.at.inside = token;
+            self.at.hidden = hidden;
+            self.at.escaping = symbol == '\\' && !self.at.escaping;
+            let last = u8::try_from(symbol).unwrap_or(0);
+            self.at.before = [self.at.before[1], last];
+        }
+        self.text.len()
+    }
+
+    /// Whether a value covers the character; none when more text must tell.
+    fn value_covers(&mut self, place: usize, symbol: char, limit: usize) -> Option<bool> {
+        while let Some((start, end)) = self.spans.get(self.next).copied()
+            && start <= place
+        {
+            self.at.covered = self.at.covered.max(end);
+            self.next += 1;
+        }
+        if place < self.at.covered {
+            return Some(true);
+        }
+        // A value behind a backslash takes it along: half an escape sequence
+        // would be left otherwise, and the line no longer be JSON.
+        if symbol == '\\' && !self.at.escaping {
+            let after = place + 1;
+            if self.edge == Edge::More && after >= limit {
+                return None;
+            }
+            return Some(
+                self.spans
+                    .get(self.next)
+                    .is_some_and(|(start, _)| *start == after),
+            );
+        }
+        Some(false)
+    }
+
+    /// The token that covers the character, if one does; the outer none says
+    /// that more text must tell.
+    fn token_covers(&self, place: usize, symbol: char) -> Option<Option<Inside>> {
+        let rest = self.text.get(place..).unwrap_or_default().as_bytes();
+        if let Some(inside) = self.at.inside {
+            match inside.step(symbol, rest) {
+                Verdict::Yes(inside) => return Some(Some(inside)),
+                Verdict::Open if self.edge == Edge::More => return None,
+                Verdict::Open | Verdict::No => {}
+            }
+        }
+        // The letter of an escape sequence is not the first one of a token.
+        if self.at.escaping && matches!(symbol, 'n' | 'r' | 't' | 'b' | 'f' | 'u') {
+            return Some(None);
+        }
+        match Shape::at(rest, self.at.before) {
+            Verdict::Yes(inside) => Some(Some(inside)),
+            Verdict::Open if self.edge == Edge::More => None,
+            Verdict::Open | Verdict::No => Some(None),
+        }
+    }
+}

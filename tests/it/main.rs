@@ -1,0 +1,4 @@
+//! The integration tests: one crate, one file an area.
+
+mod process;
+mod secret;
