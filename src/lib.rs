@@ -4,5 +4,6 @@ pub mod access;
 pub mod clock;
 pub mod event;
 pub mod message;
+pub mod model;
 pub mod process;
 pub mod secret;

@@ -1,0 +1,285 @@
+//! Folds the stream of a reply into one message.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::clock;
+use crate::message::{AssistantMessage, Content, StopReason, Text, Thinking, ToolCall, Usage};
+use crate::model::StreamEvent;
+use crate::model::description::Model;
+use crate::model::error::{ModelError, ModelErrorKind};
+
+/// Folds the stream of a reply into one message.
+#[derive(Debug)]
+pub struct Assembler {
+    model: Model,
+    answering: Option<String>,
+    blocks: Vec<Block>,
+    by_index: HashMap<usize, usize>,
+    usage: Usage,
+    usage_known: bool,
+    stop: Option<StopReason>,
+}
+
+#[derive(Debug)]
+enum Block {
+    Text(String),
+    Thinking(Thinking),
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+        whole: bool,
+    },
+}
+
+impl Assembler {
+    /// For a reply of `model`.
+    pub fn new(model: &Model) -> Self {
+        Self {
+            model: model.clone(),
+            answering: None,
+            blocks: Vec::new(),
+            by_index: HashMap::new(),
+            usage: Usage::default(),
+            usage_known: false,
+            stop: None,
+        }
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, event: StreamEvent) {
+        match event {
+            StreamEvent::Start { model } => self.answering = model,
+            StreamEvent::TextStart { index } => self.open(index, Block::Text(String::new())),
+            StreamEvent::ThinkingStart { index } => self.open(
+                index,
+                Block::Thinking(Thinking {
+                    thinking: String::new(),
+                    thinking_signature: None,
+                    redacted: false,
+                }),
+            ),
+            StreamEvent::ToolCallStart { index, id, name } => self.open(
+                index,
+                Block::Call {
+                    id,
+                    name,
+                    arguments: String::new(),
+                    whole: false,
+                },
+            ),
+            StreamEvent::TextDelta { index, delta } => {
+                if let Some(Block::Text(text)) = self.block(index) {
+                    text.push_str(&delta);
+                }
+            }
+            StreamEvent::ThinkingDelta { index, delta } => {
+                if let Some(Block::Thinking(block)) = self.block(index) {
+                    block.thinking.push_str(&delta);
+                }
+            }
+            StreamEvent::ToolCallDelta { index, delta } => {
+                if let Some(Block::Call { arguments, .. }) = self.block(index) {
+                    arguments.push_str(&delta);
+                }
+            }
+            StreamEvent::ThinkingEnd {
+                index,
+                signature,
+                redacted,
+            } => {
+                if let Some(Block::Thinking(block)) = self.block(index) {
+                    block.thinking_signature = signature;
+                    block.redacted = redacted;
+                }
+            }
+            StreamEvent::ToolCallEnd { index } => {
+                if let Some(Block::Call { whole, .. }) = self.block(index) {
+                    *whole = true;
+                }
+            }
+            StreamEvent::TextEnd { .. } => {}
+            StreamEvent::Usage(usage) => {
+                self.usage = usage;
+                self.usage_known = true;
+            }
+            StreamEvent::Stop(reason) => self.stop = Some(reason),
+        }
+    }
+
+    /// Whether the provider has told the usage so far. A reply without any has
+    /// a usage of zero, which a budget must not take for free.
+    pub fn usage_known(&self) -> bool {
+        self.usage_known
+    }
+
+    /// The model that the provider says it answered with.
+    pub fn answering_model(&self) -> Option<&str> {
+        self.answering.as_deref()
+    }
+
+    /// The message.
+    ///
+    /// # Errors
+    /// `Truncated` when the stream had no end; `ContextOverflow` when the
+    /// provider dropped a part of the prompt without saying so.
+    pub fn finish(mut self) -> Result<AssistantMessage, ModelError> {
+        let Some(mut stop_reason) = self.stop else {
+            return Err(ModelError::new(
+                ModelErrorKind::Truncated,
+                "the stream ended before the reply was whole",
+            ));
+        };
+        self.check_overflow(stop_reason)?;
+        let content = contents(self.blocks, stop_reason);
+        let calls = content
+            .iter()
+            .any(|block| matches!(block, Content::ToolCall(_)));
+        stop_reason = match stop_reason {
+            StopReason::Stop if calls => StopReason::ToolUse,
+            StopReason::ToolUse if !calls => StopReason::Stop,
+            other => other,
+        };
+        self.usage.cost = self.model.cost(&self.usage).unwrap_or_default();
+        Ok(AssistantMessage {
+            content,
+            api: self.model.api.name().to_owned(),
+            provider: self.model.provider,
+            model: self.model.id,
+            usage: self.usage,
+            stop_reason,
+            error_message: None,
+            timestamp: clock::unix_ms(),
+        })
+    }
+
+    fn open(&mut self, index: usize, block: Block) {
+        self.by_index.insert(index, self.blocks.len());
+        self.blocks.push(block);
+    }
+
+    fn block(&mut self, index: usize) -> Option<&mut Block> {
+        let at = *self.by_index.get(&index)?;
+        self.blocks.get_mut(at)
+    }
+
+    /// Some servers cut the prompt silently; their counts give it away.
+    fn check_overflow(&self, stop: StopReason) -> Result<(), ModelError> {
+        if !self.model.limits_known {
+            return Ok(());
+        }
+        let window = self.model.context_window;
+        let prompt = self.usage.prompt_tokens();
+        let over = match stop {
+            StopReason::Stop => self.usage.input.saturating_add(self.usage.cache_read) > window,
+            StopReason::Length => {
+                self.usage.output == 0 && prompt.saturating_mul(100) >= window.saturating_mul(99)
+            }
+            StopReason::ToolUse
+            | StopReason::Pause
+            | StopReason::Refusal
+            | StopReason::Error
+            | StopReason::Aborted => false,
+        };
+        if over {
+            return Err(ModelError::new(
+                ModelErrorKind::ContextOverflow,
+                format!("a prompt of {prompt} tokens leaves no room in a window of {window}"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn contents(blocks: Vec<Block>, stop: StopReason) -> Vec<Content> {
+    let mut seen = SeenCalls::default();
+    let mut content = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        match block {
+            Block::Text(text) if text.is_empty() => {}
+            Block::Text(text) => content.push(Content::Text(Text {
+                text,
+                text_signature: None,
+            })),
+            Block::Thinking(block)
+                if block.thinking.is_empty() && block.thinking_signature.is_none() => {}
+            Block::Thinking(block) => content.push(Content::Thinking(block)),
+            Block::Call {
+                id,
+                name,
+                arguments,
+                whole,
+            } => {
+                // A reply cut at its output limit may have lost all of the
+                // arguments, which would otherwise pass for a call without any.
+                let cut = !whole || (stop == StopReason::Length && arguments.trim().is_empty());
+                let call = parse_call(id, name, arguments, cut);
+                if let Some(call) = seen.admit(call) {
+                    content.push(Content::ToolCall(call));
+                }
+            }
+        }
+    }
+    content
+}
+
+fn parse_call(id: String, name: String, arguments: String, cut: bool) -> ToolCall {
+    let parsed = if cut {
+        None
+    } else if arguments.trim().is_empty() {
+        Some(Value::Object(Map::new()))
+    } else {
+        serde_json::from_str(&arguments)
+            .ok()
+            .filter(Value::is_object)
+    };
+    match parsed {
+        Some(arguments) => ToolCall {
+            id,
+            name,
+            arguments,
+            invalid_arguments: None,
+        },
+        None => ToolCall {
+            id,
+            name,
+            arguments: Value::Object(Map::new()),
+            invalid_arguments: Some(arguments),
+        },
+    }
+}
+
+/// The calls of the reply so far: an exact repetition is dropped, an id that is
+/// empty or taken is replaced.
+#[derive(Default)]
+struct SeenCalls {
+    ids: HashSet<String>,
+    whole: HashMap<String, ToolCall>,
+}
+
+impl SeenCalls {
+    fn admit(&mut self, mut call: ToolCall) -> Option<ToolCall> {
+        if call.id.is_empty() {
+            call.id = self.fresh();
+        } else if self.ids.contains(&call.id) {
+            if self.whole.get(&call.id) == Some(&call) {
+                return None;
+            }
+            call.id = self.fresh();
+        }
+        self.ids.insert(call.id.clone());
+        self.whole.insert(call.id.clone(), call.clone());
+        Some(call)
+    }
+
+    fn fresh(&self) -> String {
+        loop {
+            let id = format!("call_{}", clock::new_id().replace('-', ""));
+            if !self.ids.contains(&id) {
+                return id;
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One model, ready to be called: over HTTP or from a script.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Activity;
+use crate::model::description::Model;
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::http::Endpoint;
+use crate::model::script::Script;
+use crate::model::scripted::{Player, ScriptedReply};
+use crate::model::stream::HttpReply;
+use crate::model::{Request, StreamEvent};
+
+/// How long a call may take, and who hears that it lives.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Until the connection stands.
+    pub connect_timeout: Duration,
+    /// Until the head of the answer is there.
+    pub header_timeout: Duration,
+    /// Between two pieces of the answer.
+    pub idle_timeout: Duration,
+    /// Touched whenever something arrives.
+    pub activity: Activity,
+}
+
+impl ClientOptions {
+    /// The usual times: 10 s, 120 s and 5 minutes.
+    pub fn new(activity: Activity) -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(120),
+            idle_timeout: Duration::from_secs(300),
+            activity,
+        }
+    }
+}
+
+/// One model, ready to be called. Cheap to clone; clones share connections,
+/// or the script.
+#[derive(Clone)]
+pub struct Client {
+    model: Model,
+    backend: Arc<Backend>,
+}
+
+enum Backend {
+    Http(Box<Endpoint>),
+    Scripted(Player),
+}
+
+impl std::fmt::Debug for Client {
+    // The key must not appear.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Client")
+            .field("model", &self.model.full_id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of the model's endpoint. Opens no connection.
+    ///
+    /// # Errors
+    /// `Auth` when a key is needed and there is none, or it cannot be one;
+    /// `InvalidRequest` when the base URL cannot be used.
+    pub fn http(
+        model: Model,
+        api_key: Option<String>,
+        options: ClientOptions,
+    ) -> Result<Client, ModelError> {
+        let endpoint = Endpoint::new(&model, api_key, options)?;
+        Ok(Self {
+            model,
+            backend: Arc::new(Backend::Http(Box::new(endpoint))),
+        })
+    }
+
+    /// Like [`Client::http`], and trusts the certificates of a PEM bundle in
+    /// addition to the built-in authorities.
+    ///
+    /// # Errors
+    /// As [`Client::http`], and when the bundle holds no valid certificate.
+    pub fn http_trusting(
+        model: Model,
+        api_key: Option<String>,
+        options: ClientOptions,
+        pem: &[u8],
+    ) -> Result<Client, ModelError> {
+        let mut endpoint = Endpoint::new(&model, api_key, options)?;
+        endpoint.trust(pem)?;
+        Ok(Self {
+            model,
+            backend: Arc::new(Backend::Http(Box::new(endpoint))),
+        })
+    }
+
+    /// A client that plays `script` and needs neither network nor key.
+    pub fn scripted(model: Model, script: Script, options: ClientOptions) -> Client {
+        Self {
+            model,
+            backend: Arc::new(Backend::Scripted(Player::new(script, options))),
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Opens one call. Dropping the future or the reply cancels it.
+    ///
+    /// # Errors
+    /// Whatever went wrong up to the head of the answer.
+    pub async fn send(&self, request: &Request) -> Result<Reply, ModelError> {
+        if request.messages.is_empty() {
+            return Err(ModelError::new(
+                ModelErrorKind::InvalidRequest,
+                "a request needs at least one message",
+            ));
+        }
+        let source = match &*self.backend {
+            Backend::Http(endpoint) => {
+                Source::Http(Box::new(endpoint.send(&self.model, request).await?))
+            }
+            Backend::Scripted(player) => Source::Scripted(player.send(request).await?),
+        };
+        Ok(Reply { source })
+    }
+
+    /// Ends the use of the model.
+    ///
+    /// # Errors
+    /// `Script` when a strict script has replies left over.
+    pub fn finish(&self) -> Result<(), ModelError> {
+        match &*self.backend {
+            Backend::Http(_) => Ok(()),
+            Backend::Scripted(player) => player.finish(),
+        }
+    }
+}
+
+/// A reply that is being received.
+pub struct Reply {
+    source: Source,
+}
+
+enum Source {
+    Http(Box<HttpReply>),
+    Scripted(ScriptedReply),
+}
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Reply").finish_non_exhaustive()
+    }
+}
+
+impl Reply {
+    /// The next event; `None` only after [`StreamEvent::Stop`]. Cancel safe.
+    ///
+    /// # Errors
+    /// Whatever went wrong before the reply was whole; again the same when
+    /// asked again.
+    pub async fn next(&mut self) -> Result<Option<StreamEvent>, ModelError> {
+        match &mut self.source {
+            Source::Http(reply) => reply.next().await,
+            Source::Scripted(reply) => reply.next(),
+        }
+    }
+
+    /// The provider's id of the request.
+    pub fn request_id(&self) -> Option<&str> {
+        match &self.source {
+            Source::Http(reply) => reply.request_id(),
+            Source::Scripted(_) => None,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One reply from a language model: requests, streams, dialects, errors.
+//!
+//! [`Client::send`] opens one call, [`Reply::next`] streams it,
+//! [`Assembler`] folds the stream into a message. Whether a failed call is
+//! tried again is decided by [`RetryPolicy`] and done in the engine, once.
+
+mod assemble;
+mod catalog;
+mod classify;
+mod client;
+mod description;
+mod endpoint;
+mod error;
+mod http;
+mod retry;
+mod script;
+mod scripted;
+mod sse;
+mod stream;
+pub mod wire;
+
+pub use assemble::Assembler;
+pub use catalog::{UnknownModel, as_of, ids, resolve};
+pub use classify::{body_error, http_error, says_overflow};
+pub use client::{Client, ClientOptions, Reply};
+pub use description::{Api, MaxTokensField, Model, Price, Quirks, ThinkingFormat, Tier};
+pub use error::{ModelError, ModelErrorKind};
+pub use http::retry_after;
+pub use retry::{GiveUp, RetryDecision, RetryPolicy};
+pub use script::{Script, ScriptError};
+pub use sse::{FRAME_BYTES_MAX, Frame, SseDecoder};
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::message::{Message, StopReason, Usage};
+
+/// One call of a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The system prompt.
+    pub system: String,
+    /// The conversation, oldest first; never empty, never ending with a reply.
+    pub messages: Vec<Arc<Message>>,
+    /// The tools, sorted by name; empty forbids calls.
+    pub tools: Arc<[ToolDefinition]>,
+    /// How much to think, clamped to the model.
+    pub thinking: ThinkingLevel,
+    /// The most tokens to answer with.
+    pub max_output_tokens: u64,
+    /// The sampling temperature, where the model takes one.
+    pub temperature: Option<f64>,
+    /// The session, for the provider's prompt cache.
+    pub session_id: String,
+}
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDefinition {
+    /// The name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The arguments as a JSON Schema object.
+    pub parameters: Value,
+}
+
+/// How much a model thinks before it answers.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ThinkingLevel {
+    Off,
+    Minimal,
+    Low,
+    #[default]
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl ThinkingLevel {
+    /// The name in files and events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// A piece of a streamed reply. `index` numbers the blocks of the reply.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamEvent {
+    /// The reply begins.
+    Start {
+        /// The model that answers, when the provider tells.
+        model: Option<String>,
+    },
+    /// A block of text begins.
+    TextStart {
+        /** Block. */
+        index: usize,
+    },
+    /// More text.
+    TextDelta {
+        /** Block. */
+        index: usize,
+        /** What is new. */
+        delta: String,
+    },
+    /// The block is whole.
+    TextEnd {
+        /** Block. */
+        index: usize,
+    },
+    /// A block of thinking begins.
+    ThinkingStart {
+        /** Block. */
+        index: usize,
+    },
+    /// More thinking.
+    ThinkingDelta {
+        /** Block. */
+        index: usize,
+        /** What is new. */
+        delta: String,
+    },
+    /// The block is whole.
+    ThinkingEnd {
+        /** Block. */
+        index: usize,
+        /** To be sent back. */
+        signature: Option<String>,
+        /** The signature is all there is. */
+        redacted: bool,
+    },
+    /// A tool call begins.
+    ToolCallStart {
+        /** Block. */
+        index: usize,
+        /** May be empty. */
+        id: String,
+        /** The tool. */
+        name: String,
+    },
+    /// More of the arguments' JSON text.
+    ToolCallDelta {
+        /** Block. */
+        index: usize,
+        /** What is new. */
+        delta: String,
+    },
+    /// The call is whole.
+    ToolCallEnd {
+        /** Block. */
+        index: usize,
+    },
+    /// The usage so far; a later one replaces it.
+    Usage(Usage),
+    /// The reply is whole.
+    Stop(StopReason),
+}
