@@ -7,3 +7,4 @@ pub mod message;
 pub mod model;
 pub mod process;
 pub mod secret;
+pub mod tool;

@@ -1,0 +1,249 @@
+//! The output of a command: cleaned, its end at hand, the whole in a file once
+//! it is too long, and parts of it on their way to whoever listens.
+
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::clock::{self, Slept};
+use crate::tool::CallContext;
+use crate::tool::file::reason;
+use crate::tool::truncate::{self, BYTES_MAX, Cleaner, LINES_MAX, Return};
+
+/// Updates come at most this often.
+const UPDATE_EVERY: Duration = Duration::from_millis(100);
+/// Of output that nobody has taken yet this much is kept for the next update.
+const UPDATE_BYTES_MAX: usize = 64 * 1024;
+/// The file with the whole output grows no further.
+const SPILL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The end of the output that is held while the command runs.
+const TAIL_BYTES: usize = 2 * BYTES_MAX;
+
+/// The output of a command in bounded memory.
+#[derive(Debug)]
+pub(super) struct Capture {
+    cleaner: Cleaner,
+    /// The whole output, or its end once there is more than is shown.
+    text: String,
+    /// Of the whole output.
+    lines: usize,
+    bytes: u64,
+    spill: Spill,
+    spill_path: Option<PathBuf>,
+}
+
+/// Where output beyond the limits goes.
+#[derive(Debug)]
+enum Spill {
+    /// All of it still fits.
+    NotNeeded,
+    /// A file with all output so far.
+    File { file: std::fs::File, bytes: u64 },
+    /// The file could not be written, or there is no place for it.
+    Lost(String),
+}
+
+impl Capture {
+    /// Output that goes to `spill_path` once it is too long to be shown.
+    pub(super) fn new(spill_path: Option<PathBuf>) -> Self {
+        Self {
+            cleaner: Cleaner::new(Return::Overwrites),
+            text: String::new(),
+            lines: 0,
+            bytes: 0,
+            spill: Spill::NotNeeded,
+            spill_path,
+        }
+    }
+
+    /// Takes output and gives back what of it is clean and complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+        let mut new = String::new();
+        self.cleaner.push(bytes, &mut new);
+        self.keep(&new);
+        new
+    }
+
+    /// Takes the end of the output and gives back what was held.
+    pub(super) fn finish(&mut self) -> String {
+        let mut new = String::new();
+        self.cleaner.finish(&mut new);
+        self.keep(&new);
+        // Only the last line may lack its end.
+        self.lines += usize::from(!self.text.is_empty() && !self.text.ends_with('\n'));
+        new
+    }
+
+    fn keep(&mut self, new: &str) {
+        self.lines += new.matches('\n').count();
+        self.bytes += new.len() as u64;
+        self.text.push_str(new);
+        if self.lines <= LINES_MAX && self.text.len() <= BYTES_MAX {
+            return;
+        }
+        match &mut self.spill {
+            Spill::NotNeeded => self.spill = open_spill(self.spill_path.as_deref(), &self.text),
+            Spill::File { file, bytes } => {
+                let room =
+                    usize::try_from(SPILL_BYTES_MAX.saturating_sub(*bytes)).unwrap_or(usize::MAX);
+                let part = new.get(..new.floor_char_boundary(room)).unwrap_or_default();
+                *bytes += part.len() as u64;
+                if let Err(error) = file.write_all(part.as_bytes()) {
+                    self.spill = Spill::Lost(reason(&error));
+                }
+            }
+            Spill::Lost(_) => {}
+        }
+        if self.text.len() > 2 * TAIL_BYTES {
+            let start = self.text.ceil_char_boundary(self.text.len() - TAIL_BYTES);
+            self.text.drain(..start);
+        }
+    }
+
+    /// What is shown, and whether it is a part.
+    pub(super) fn shown(&self) -> (String, bool) {
+        let cut = truncate::tail(&self.text);
+        let truncated = cut.truncated || !matches!(self.spill, Spill::NotNeeded);
+        let mut text = cut.text.trim_end_matches('\n').to_owned();
+        if text.is_empty() {
+            text.push_str("(no output)");
+        }
+        if truncated {
+            let place = self.spill_notice();
+            let lines = self.lines.max(cut.lines);
+            text = format!(
+                "[the last {} of {lines} lines are shown; {place}]\n\n{text}",
+                cut.lines
+            );
+        }
+        (text, truncated)
+    }
+
+    /// Where the whole output is, for viewers.
+    pub(super) fn details(&self) -> Option<Value> {
+        match (&self.spill, &self.spill_path) {
+            (Spill::File { .. }, Some(path)) => {
+                Some(json!({ "outputPath": path, "outputBytes": self.bytes }))
+            }
+            (Spill::File { .. } | Spill::NotNeeded | Spill::Lost(_), _) => None,
+        }
+    }
+
+    fn spill_notice(&self) -> String {
+        match (&self.spill, &self.spill_path) {
+            (Spill::File { bytes, .. }, Some(path)) if *bytes < self.bytes => {
+                format!(
+                    "the first {bytes} of {} bytes are in {}",
+                    self.bytes,
+                    path.display()
+                )
+            }
+            (Spill::File { .. }, Some(path)) => {
+                format!("all of the output is in {}", path.display())
+            }
+            (Spill::Lost(why), _) => format!("the rest was not kept: {why}"),
+            (Spill::NotNeeded | Spill::File { .. }, _) => "the rest was not kept".to_owned(),
+        }
+    }
+}
+
+/// Makes the file for the whole output, for its owner only.
+fn open_spill(path: Option<&Path>, text: &str) -> Spill {
+    let Some(path) = path else {
+        return Spill::Lost("there is no directory for it".to_owned());
+    };
+    let open = || {
+        if let Some(dir) = path.parent() {
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)?;
+        }
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(path)?;
+        file.write_all(text.as_bytes())?;
+        Ok(file)
+    };
+    match open() {
+        Ok(file) => Spill::File {
+            file,
+            bytes: text.len() as u64,
+        },
+        Err(error) => Spill::Lost(reason(&error)),
+    }
+}
+
+/// Partial output on its way to whoever listens. It never waits for them: what
+/// they have no room for joins the next update.
+#[derive(Debug)]
+pub(super) struct Updates<'a> {
+    cx: &'a CallContext<'a>,
+    pending: String,
+    sent: Option<Instant>,
+}
+
+impl<'a> Updates<'a> {
+    /// Nothing has been sent yet.
+    pub(super) fn new(cx: &'a CallContext<'a>) -> Self {
+        Self {
+            cx,
+            pending: String::new(),
+            sent: None,
+        }
+    }
+
+    /// Takes new output, and sends it when an update is due.
+    pub(super) fn push(&mut self, text: String) {
+        if self.pending.is_empty() {
+            self.pending = text;
+        } else {
+            self.pending.push_str(&text);
+        }
+        if self.pending.len() > 2 * UPDATE_BYTES_MAX {
+            let start = self
+                .pending
+                .ceil_char_boundary(self.pending.len() - UPDATE_BYTES_MAX);
+            self.pending.replace_range(..start, "[…]\n");
+        }
+        if self.wait().is_zero() {
+            self.send();
+        }
+    }
+
+    /// Waits until an update may be sent; for ever while there is none.
+    pub(super) async fn due(&self) {
+        if self.pending.is_empty() || self.cx.updates.is_closed() {
+            return std::future::pending().await;
+        }
+        if clock::sleep(self.wait(), self.cx.cancel).await == Slept::Cancelled {
+            // The process hears of it too and ends the loop.
+            std::future::pending().await
+        }
+    }
+
+    /// How long the next update has to wait.
+    fn wait(&self) -> Duration {
+        self.sent.map_or(Duration::ZERO, |sent| {
+            UPDATE_EVERY.saturating_sub(clock::monotonic().duration_since(sent))
+        })
+    }
+
+    /// Sends what there is, if there is room for it.
+    pub(super) fn send(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        self.sent = Some(clock::monotonic());
+        if let Ok(room) = self.cx.updates.try_reserve() {
+            room.send(std::mem::take(&mut self.pending));
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Opening and replacing single files: only regular ones, never halfway.
+
+use std::fs::{File, FileType, Metadata, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::tool::work::{Failed, Work, hash_of};
+use crate::tool::{FileLedger, Fingerprint, Freshness, Place, path};
+
+/// Larger files are not edited.
+const EDIT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// An open regular file.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// At its begin.
+    pub(super) file: File,
+    /// Of the file that is open, not of the name.
+    pub(super) metadata: Metadata,
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A regular file, open.
+    File(Opened),
+    /// A directory.
+    Directory,
+}
+
+/// Opens the real path `real` for reading, without following a link, waiting
+/// for a FIFO or touching a device. `shown` is its name in messages.
+pub(super) fn open(real: &Path, shown: &str) -> Result<Found, String> {
+    let failed = |error: std::io::Error| format!("cannot read `{shown}`: {}", reason(&error));
+    let kind = real.symlink_metadata().map_err(failed)?.file_type();
+    if kind.is_dir() {
+        return Ok(Found::Directory);
+    }
+    refuse_special(kind, shown)?;
+    let flags =
+        rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(real)
+        .map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    // The name may have changed hands between the look and the opening.
+    refuse_special(metadata.file_type(), shown)?;
+    Ok(Found::File(Opened { file, metadata }))
+}
+
+/// The real path of something that shall exist.
+pub(super) fn real(place: &Place, path: &Path) -> Result<PathBuf, String> {
+    path.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => path::missing(place, path),
+        _ => format!(
+            "cannot open `{}`: {}",
+            path::display(place, path),
+            reason(&error)
+        ),
+    })
+}
+
+/// An I/O error in a few words.
+pub(super) fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "it does not exist".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
+        ErrorKind::StorageFull => "no space is left on the device".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        ErrorKind::InvalidFilename => "the name is too long".to_owned(),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "its symbolic links form a loop".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn refuse_special(kind: FileType, shown: &str) -> Result<(), String> {
+    let name = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_symlink() {
+        "a symbolic link that changed meanwhile"
+    } else {
+        "a device"
+    };
+    Err(format!("`{shown}` is {name}, not a regular file"))
+}
+
+/// An existing file that is about to be replaced.
+#[derive(Debug)]
+pub(super) struct Existing {
+    /// All its bytes.
+    pub(super) content: Vec<u8>,
+    metadata: Metadata,
+}
+
+/// The place where a file is replaced or made.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The file itself, behind all links.
+    pub(super) real: PathBuf,
+    /// Its name in messages.
+    pub(super) shown: String,
+    /// The file as it is, if there is one.
+    pub(super) existing: Option<Existing>,
+}
+
+impl Target {
+    /// Finds the file behind `path` and reads it when it exists.
+    pub(super) fn find(place: &Place, path: &Path, work: &Work) -> Result<Self, Failed> {
+        let shown = path::display(place, path);
+        if path
+            .symlink_metadata()
+            .is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        {
+            return Ok(Self {
+                real: path.to_owned(),
+                shown,
+                existing: None,
+            });
+        }
+        let real = real(place, path)?;
+        let Opened { file, metadata } = match open(&real, &shown)? {
+            Found::File(opened) => opened,
+            Found::Directory => return Err(format!("`{shown}` is a directory").into()),
+        };
+        if metadata.nlink() > 1 {
+            return Err(format!(
+                "`{shown}` has {} hard links, so writing it would change or split a file elsewhere; \
+                 replace it by a copy first",
+                metadata.nlink()
+            )
+            .into());
+        }
+        if metadata.len() > EDIT_BYTES_MAX {
+            return Err(
+                format!("`{shown}` is larger than 16 MiB; change it with a command").into(),
+            );
+        }
+        let mut content = Vec::new();
+        work.watch(file, EDIT_BYTES_MAX + 1)
+            .read_to_end(&mut content)
+            .map_err(|error| work.failed(&format!("cannot read `{shown}`"), &error))?;
+        Ok(Self {
+            real,
+            shown,
+            existing: Some(Existing { content, metadata }),
+        })
+    }
+
+    /// Refuses a file that the session has not seen as it is now.
+    pub(super) fn check_fresh(&self, ledger: &FileLedger) -> Result<(), String> {
+        let Some(existing) = &self.existing else {
+            return Ok(());
+        };
+        let shown = &self.shown;
+        match ledger.check_fresh(&self.real, &existing.fingerprint()) {
+            Freshness::Fresh => Ok(()),
+            Freshness::NotRead => Err(format!(
+                "`{shown}` has not been read in this session; read it first"
+            )),
+            Freshness::Changed => Err(format!(
+                "`{shown}` has changed since it was read; read it again"
+            )),
+        }
+    }
+
+    /// Puts `content` in the file's place in one step, keeping mode and owner,
+    /// and lets the ledger know.
+    pub(super) fn replace(&self, content: &[u8], ledger: &FileLedger) -> Result<(), String> {
+        let failed = |error: &std::io::Error| {
+            format!(
+                "cannot write `{}`: {}; it is as it was",
+                self.shown,
+                reason(error)
+            )
+        };
+        let parent = self.real.parent().unwrap_or(Path::new("/"));
+        if self.existing.is_none() {
+            std::fs::create_dir_all(parent).map_err(|error| failed(&error))?;
+        }
+        // A new file's name must be real too, or it would not be found again.
+        let parent = parent.canonicalize().map_err(|error| failed(&error))?;
+        let real = parent.join(self.real.file_name().unwrap_or_default());
+        let metadata = self
+            .put(&parent, &real, content)
+            .map_err(|error| failed(&error))?;
+        ledger.keep_before(
+            &real,
+            self.existing.as_ref().map(|old| old.content.as_slice()),
+        );
+        ledger.record(&real, Fingerprint::new(&metadata, Some(hash_of(content))));
+        Ok(())
+    }
+
+    fn put(&self, parent: &Path, real: &Path, content: &[u8]) -> std::io::Result<Metadata> {
+        let mut draft = tempfile::Builder::new()
+            .prefix(".agent-")
+            // Below the mask, as any new file.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent)?;
+        draft.write_all(content)?;
+        let Some(existing) = &self.existing else {
+            let file = draft.persist_noclobber(real).map_err(|error| error.error)?;
+            return file.metadata();
+        };
+        existing.lend_attributes(draft.as_file())?;
+        let now = real.symlink_metadata()?;
+        if !Fingerprint::new(&now, None)
+            .same_file_state(&Fingerprint::new(&existing.metadata, None))
+        {
+            return Err(std::io::Error::other("it changed in this moment"));
+        }
+        let file = draft.persist(real).map_err(|error| error.error)?;
+        file.metadata()
+    }
+}
+
+impl Existing {
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::new(&self.metadata, Some(hash_of(&self.content)))
+    }
+
+    /// Gives `draft` the mode of this file, and its owner where we may. What
+    /// becomes ours instead runs as nobody else.
+    fn lend_attributes(&self, draft: &File) -> std::io::Result<()> {
+        let fresh = draft.metadata()?;
+        let (user, group) = (self.metadata.uid(), self.metadata.gid());
+        let mut mode = self.metadata.mode() & 0o7777;
+        if (fresh.uid(), fresh.gid()) != (user, group) {
+            let owner = Some(rustix::fs::Uid::from_raw(user));
+            let group = Some(rustix::fs::Gid::from_raw(group));
+            if rustix::fs::fchown(draft, owner, group).is_err() {
+                mode &= 0o1777;
+            }
+        }
+        draft.set_permissions(Permissions::from_mode(mode))
+    }
+}

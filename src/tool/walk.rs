@@ -1,0 +1,165 @@
+//! Walking a directory tree as ripgrep does, and matching names by glob.
+//!
+//! `.gitignore` and `.ignore` files are respected, in a repository or not.
+//! Hidden files and directories are passed over, as ripgrep does; naming one as
+//! the path looks into it. `.git` is never looked into from above. Links are
+//! not followed.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::tool::work::{Failed, Work};
+
+/// No walk looks at more entries.
+const ENTRIES_MAX: usize = 1_000_000;
+
+/// What a walk could not do.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    /// Entries that could not be read.
+    unreadable: usize,
+    /// Whether the walk was given up.
+    given_up: bool,
+}
+
+impl Gaps {
+    /// Counts one more unreadable entry.
+    pub(super) fn unreadable(&mut self) {
+        self.unreadable += 1;
+    }
+
+    /// What the model should know of it, if anything.
+    pub(super) fn notice(&self) -> Option<String> {
+        match (self.given_up, self.unreadable) {
+            (true, _) => Some(format!(
+                "given up after {ENTRIES_MAX} entries; name a smaller directory"
+            )),
+            (false, 0) => None,
+            (false, 1) => Some("1 entry could not be read".to_owned()),
+            (false, count) => Some(format!("{count} entries could not be read")),
+        }
+    }
+}
+
+/// Whether a walk goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// With the next entry.
+    Go,
+    /// There is enough.
+    Enough,
+}
+
+/// Whether names that begin with a dot are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// They are passed over.
+    Skipped,
+    /// They are visited, `.git` excepted.
+    Visited,
+}
+
+/// Visits everything below the real path `root`, sorted by path, with the path
+/// relative to `root`.
+pub(super) fn walk(
+    root: &Path,
+    hidden: Hidden,
+    work: &Work,
+    mut visit: impl FnMut(&DirEntry, &Path, &mut Gaps) -> Result<Next, Failed>,
+) -> Result<Gaps, Failed> {
+    let mut gaps = Gaps::default();
+    let tree = WalkBuilder::new(root)
+        .hidden(hidden == Hidden::Skipped)
+        .require_git(false)
+        .git_global(false)
+        .follow_links(false)
+        .sort_by_file_name(std::ffi::OsStr::cmp)
+        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
+        .build();
+    for (count, entry) in tree.enumerate() {
+        work.go_on()?;
+        if count >= ENTRIES_MAX {
+            gaps.given_up = true;
+            break;
+        }
+        let Ok(entry) = entry else {
+            gaps.unreadable();
+            continue;
+        };
+        let below = match entry.path().strip_prefix(root) {
+            Ok(below) if entry.depth() > 0 => below.to_path_buf(),
+            Ok(_) | Err(_) => continue,
+        };
+        if visit(&entry, &below, &mut gaps)? == Next::Enough {
+            break;
+        }
+    }
+    Ok(gaps)
+}
+
+/// The name under which an entry is shown: as the root was asked for.
+pub(super) fn asked_path(asked_root: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() {
+        return asked_root.to_owned();
+    }
+    asked_root.join(below)
+}
+
+/// A glob over names (`*.rs`) or, with a slash in it, over paths below the root
+/// (`src/**/*.rs`). A leading `!` inverts it.
+#[derive(Debug)]
+pub(super) struct Glob {
+    matcher: GlobMatcher,
+    over_paths: bool,
+    inverted: bool,
+    hidden: Hidden,
+}
+
+impl Glob {
+    /// Understands `text`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (inverted, rest) = match text.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let rest = rest.strip_prefix("./").unwrap_or(rest);
+        if rest.is_empty() {
+            return Err("the glob is empty".to_owned());
+        }
+        let over_paths = rest.contains('/');
+        let matcher = GlobBuilder::new(rest.trim_start_matches('/').trim_end_matches('/'))
+            .literal_separator(true)
+            .build()
+            .map_err(|error| format!("`{text}` is not a glob: {}", error.kind()))?
+            .compile_matcher();
+        let dotted = rest
+            .split('/')
+            .any(|part| part.starts_with('.') && part != "." && part != "..");
+        Ok(Self {
+            matcher,
+            over_paths,
+            inverted,
+            hidden: if dotted {
+                Hidden::Visited
+            } else {
+                Hidden::Skipped
+            },
+        })
+    }
+
+    /// Whether the path below the root fits.
+    pub(super) fn fits(&self, below: &Path) -> bool {
+        let subject = match below.file_name() {
+            Some(name) if !self.over_paths => Path::new(name),
+            Some(_) | None => below,
+        };
+        self.matcher.is_match(subject) != self.inverted
+    }
+
+    /// Whether the glob asks for hidden names by writing their dot.
+    pub(super) fn hidden(&self) -> Hidden {
+        self.hidden
+    }
+}
