@@ -2,9 +2,11 @@
 
 pub mod access;
 pub mod clock;
+pub mod context;
 pub mod event;
 pub mod message;
 pub mod model;
+pub mod policy;
 pub mod process;
 pub mod secret;
 pub mod tool;

@@ -1,5 +1,6 @@
 //! The integration tests: one crate, one file an area.
 
+mod context_prompt;
 mod model_catalog;
 mod model_errors;
 mod model_http;
@@ -8,6 +9,11 @@ mod model_retry;
 mod model_scripted;
 mod model_sse;
 mod model_streams;
+mod policy_bash;
+mod policy_command;
+mod policy_path;
+mod policy_reach;
+mod policy_rule;
 mod process;
 mod secret;
 mod support;

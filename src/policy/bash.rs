@@ -1,0 +1,362 @@
+//! What `Bash(...)` rules match: strictly when they allow, laxly when they deny.
+
+use std::cmp::Ordering;
+
+use super::command::{NotPlain, literal_words};
+use super::guard::{self, Reach};
+
+/// A command line, looked at once.
+#[derive(Debug)]
+pub(crate) struct CommandLine<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) words: Result<Vec<String>, NotPlain>,
+}
+
+impl<'a> CommandLine<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            words: literal_words(text),
+        }
+    }
+}
+
+/// What a `Bash` rule matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BashPattern {
+    /// `Bash`: every command.
+    Any,
+    /// `Bash(a b)`: exactly these words.
+    Exact(Vec<String>),
+    /// `Bash(a && b)`: exactly this string.
+    Verbatim(String),
+    /// `Bash(a b:*)`, `Bash(a * b)`: words, and any words in between.
+    Words(Vec<Part>),
+}
+
+/// A part of a pattern of words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Word(String),
+    /// Any number of words, none included.
+    Any,
+}
+
+/// How far an allow rule carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// The rule is about something else.
+    No,
+    /// The very command is allowed.
+    Exactly,
+    /// Everything is allowed.
+    Everything,
+    /// The words match, and the arguments are data for the program.
+    Arguments(Reach),
+    /// The words match, but the rule does not carry that far.
+    Refused(String),
+}
+
+impl BashPattern {
+    /// Reads a specifier.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        let text_with_star = text.strip_suffix(":*").map(|prefix| format!("{prefix} *"));
+        let pattern = text_with_star.as_deref().unwrap_or(text);
+        let stars = unquoted_stars(pattern);
+        if stars.is_empty() {
+            return Ok(match literal_words(text) {
+                Ok(words) => Self::Exact(words),
+                Err(_) => Self::Verbatim(text.to_owned()),
+            });
+        }
+        let mut parts = Vec::new();
+        let mut from = 0;
+        for at in stars {
+            let alone = |next: Option<char>| next.is_none_or(char::is_whitespace);
+            let before = pattern.get(..at).and_then(|text| text.chars().next_back());
+            let after = pattern.get(at + 1..).and_then(|text| text.chars().next());
+            if !alone(before) || !alone(after) {
+                return Err(
+                    "`*` stands for whole words: write it alone between blanks, or end the rule \
+                     with `:*`; in quotes it is literal"
+                        .to_owned(),
+                );
+            }
+            push_words(&mut parts, pattern.get(from..at).unwrap_or_default())?;
+            parts.push(Part::Any);
+            from = at + 1;
+        }
+        push_words(&mut parts, pattern.get(from..).unwrap_or_default())?;
+        match parts.first() {
+            Some(Part::Word(_)) => Ok(Self::Words(parts)),
+            Some(Part::Any) | None => Err("it has to begin with the program's name".to_owned()),
+        }
+    }
+
+    /// How far the rule allows the command.
+    pub(crate) fn allows(&self, command: &CommandLine<'_>) -> Coverage {
+        match (self, &command.words) {
+            (Self::Any, _) => Coverage::Everything,
+            (Self::Verbatim(text), _) if text == command.text.trim() => Coverage::Exactly,
+            (Self::Exact(exact), Ok(words)) if exact == words => Coverage::Exactly,
+            (Self::Words(parts), Ok(words)) if matches(parts, words) => {
+                let named = parts.iter().take_while(|part| **part != Part::Any).count();
+                match guard::check(words, named) {
+                    Ok(reach) => Coverage::Arguments(reach),
+                    Err(reason) => Coverage::Refused(reason),
+                }
+            }
+            (Self::Verbatim(_) | Self::Exact(_) | Self::Words(_), _) => Coverage::No,
+        }
+    }
+
+    /// Why the rule forbids the command, if it does. `vetted` says that an
+    /// exact rule allows this very string, which is then only searched for
+    /// the rule's program.
+    pub(crate) fn forbids(&self, command: &CommandLine<'_>, vetted: bool) -> Option<String> {
+        let program = match self {
+            Self::Any => return Some("every command is".to_owned()),
+            Self::Verbatim(text) if text == command.text.trim() => {
+                return Some("this command is".to_owned());
+            }
+            Self::Verbatim(_) => None,
+            Self::Exact(words) => words.first().map(String::as_str),
+            Self::Words(parts) => match parts.first() {
+                Some(Part::Word(word)) => Some(word.as_str()),
+                Some(Part::Any) | None => None,
+            },
+        };
+        match &command.words {
+            Ok(words) => self
+                .forbids_words(words, 0)
+                .then(|| "this command is, or may run what is".to_owned()),
+            Err(not_plain) => {
+                if vetted && !program.is_some_and(|program| has_token(command.text, program)) {
+                    return None;
+                }
+                Some(format!(
+                    "the command cannot be shown not to run what is ({not_plain}), so it is"
+                ))
+            }
+        }
+    }
+
+    fn forbids_words(&self, words: &[String], depth: usize) -> bool {
+        self.is_about(words) || self.forbids_nested(words, depth)
+    }
+
+    fn is_about(&self, words: &[String]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Verbatim(_) => false,
+            Self::Exact(exact) => matches_laxly(exact.iter().map(Some), words, Tail::Options),
+            Self::Words(parts) => {
+                let parts = parts.iter().map(|part| match part {
+                    Part::Word(word) => Some(word),
+                    Part::Any => None,
+                });
+                matches_laxly(parts, words, Tail::Anything)
+            }
+        }
+    }
+
+    /// A program that runs others, or that nothing is known of, is judged by
+    /// every command its arguments could hold.
+    fn forbids_nested(&self, words: &[String], depth: usize) -> bool {
+        if words.len() < 2 || (guard::is_known(words) && guard::check(words, 1).is_ok()) {
+            return false;
+        }
+        if depth > 4 || words.len() > 256 {
+            return true;
+        }
+        let from = |at: usize| words.get(at..).unwrap_or_default();
+        if (1..words.len()).any(|at| self.is_about(from(at))) {
+            return true;
+        }
+        let runs_text = (0..words.len()).any(|at| guard::check(from(at), 1).is_err());
+        let nested = |word: &String| match literal_words(word) {
+            // One word is no more than a program's name, which was looked at.
+            Ok(nested) if nested.len() == 1 => false,
+            Ok(nested) => self.forbids_words(&nested, depth + 1),
+            Err(_) => !harmless_argument(word),
+        };
+        runs_text && words.iter().skip(1).any(nested)
+    }
+}
+
+/// Arguments that are no plain command and cannot become one.
+fn harmless_argument(word: &str) -> bool {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+={}".contains(c);
+    word.chars().all(harmless)
+}
+
+/// Byte positions of stars outside quotes.
+fn unquoted_stars(text: &str) -> Vec<usize> {
+    let mut quote = None;
+    let mut found = Vec::new();
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, '*') => found.push(at),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn push_words(parts: &mut Vec<Part>, text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    // A later segment does not start with a program: a stand-in does.
+    let (line, skip) = if parts.is_empty() {
+        (text.to_owned(), 0)
+    } else {
+        (format!("x {text}"), 1)
+    };
+    let words = literal_words(&line).map_err(|not_plain| {
+        format!(
+            "`{}` are not literal words: {}",
+            text.trim(),
+            not_plain.reason
+        )
+    })?;
+    parts.extend(words.into_iter().skip(skip).map(Part::Word));
+    Ok(())
+}
+
+/// Whether the words fit the pattern exactly.
+fn matches(parts: &[Part], words: &[String]) -> bool {
+    // Greedy with one point of return, as for globs: linear for prefixes.
+    let (mut part, mut word) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while word < words.len() || part < parts.len() {
+        match (parts.get(part), words.get(word)) {
+            (Some(Part::Any), _) => {
+                retry = Some((part, word));
+                part += 1;
+            }
+            (Some(Part::Word(want)), Some(have)) if want == have => {
+                part += 1;
+                word += 1;
+            }
+            _ => match retry {
+                Some((star, from)) if from < words.len() => {
+                    retry = Some((star, from + 1));
+                    part = star + 1;
+                    word = from + 1;
+                }
+                _ => return false,
+            },
+        }
+    }
+    true
+}
+
+/// What may follow the words of a deny rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// Options only.
+    Options,
+    Anything,
+}
+
+/// Whether the words fit a deny rule: the program by its last path component,
+/// options looked through, the rule's options found anywhere. None in `want`
+/// is any number of words.
+fn matches_laxly<'r>(
+    mut want: impl Iterator<Item = Option<&'r String>>,
+    words: &[String],
+    tail: Tail,
+) -> bool {
+    let (Some(Some(program)), Some(have)) = (want.next(), words.first()) else {
+        return false;
+    };
+    if base_name(program) != base_name(have) {
+        return false;
+    }
+    let mut rest = words.get(1..).unwrap_or_default();
+    let mut anywhere = false;
+    for part in want {
+        match part {
+            None => anywhere = true,
+            Some(option) if option.starts_with('-') => {
+                if !has_option(words, option) {
+                    return false;
+                }
+            }
+            Some(word) => {
+                let Some(at) = position_past_options(rest, word, anywhere) else {
+                    return false;
+                };
+                rest = rest.get(at + 1..).unwrap_or_default();
+                anywhere = false;
+            }
+        }
+    }
+    tail == Tail::Anything || anywhere || rest.iter().all(|word| word.starts_with('-'))
+}
+
+/// Where `word` stands, when only options and their values precede it.
+fn position_past_options(words: &[String], word: &str, anywhere: bool) -> Option<usize> {
+    let mut after_option = false;
+    for (at, have) in words.iter().enumerate() {
+        if have == word {
+            return Some(at);
+        }
+        let option = have.starts_with('-');
+        if !option && !after_option && !anywhere {
+            return None;
+        }
+        after_option = option;
+    }
+    None
+}
+
+/// Whether an option is among the words, as itself, with a value, abbreviated,
+/// or as letters of clusters.
+fn has_option(words: &[String], option: &str) -> bool {
+    let mut arguments = words.iter().skip(1);
+    if let Some(long) = option.strip_prefix("--") {
+        return arguments.any(|word| {
+            let Some(have) = word.strip_prefix("--") else {
+                return false;
+            };
+            let name = have.split('=').next().unwrap_or(have);
+            match have.len().cmp(&long.len()) {
+                Ordering::Less | Ordering::Equal => {
+                    have == long || (!name.is_empty() && long.starts_with(name))
+                }
+                Ordering::Greater => {
+                    have.starts_with(long) || (name.len() > 1 && long.starts_with(name))
+                }
+            }
+        });
+    }
+    let clusters: String = words
+        .iter()
+        .skip(1)
+        .filter(|word| word.starts_with('-') && !word.starts_with("--"))
+        .flat_map(|word| word.chars())
+        .collect();
+    arguments.any(|word| word == option) || option.chars().all(|c| clusters.contains(c))
+}
+
+/// The last component of a program's path.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a program's name stands anywhere in a text as a word of its own.
+fn has_token(text: &str, program: &str) -> bool {
+    let part = |c: char| !(c.is_ascii_alphanumeric() || "_.+-".contains(c));
+    text.split(part).any(|token| token == base_name(program))
+}

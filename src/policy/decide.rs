@@ -1,0 +1,365 @@
+//! The decision about a call.
+
+use std::path::Path;
+
+use super::bash::CommandLine;
+use super::bash::Coverage;
+use super::exec::Exec;
+use super::guard::{self, Reach};
+use super::protect::Protection;
+use super::rule::{PathAccess, Target};
+use super::scope::{Located, Unresolved};
+use super::suggest;
+use super::touched::touched;
+use super::{Bound, Decision, Mode, OnAsk, Policy, Verdict};
+use crate::access::Access;
+use crate::event::Decider;
+
+/// An access, looked at once.
+enum Judged<'a> {
+    Path {
+        kind: PathAccess,
+        path: &'a Path,
+        place: Result<Located, Unresolved>,
+    },
+    Exec(Exec<'a>),
+}
+
+impl Policy {
+    /// Decides about a call of `tool` that wants `accesses`.
+    ///
+    /// A call without accesses touches nothing and is allowed, unless the tool
+    /// is one that always touches something.
+    pub fn decide(&self, tool: &str, accesses: &[Access]) -> Decision {
+        if accesses.is_empty() {
+            return self.decide_untouching(tool);
+        }
+        let judged: Vec<Judged<'_>> = accesses.iter().map(|access| self.judge(access)).collect();
+        for (rules, asks) in [(&self.deny, false), (&self.ask, true)] {
+            let refused = judged
+                .iter()
+                .find_map(|access| self.refused_by(rules, tool, access));
+            if let Some((bound, why)) = refused {
+                return if asks {
+                    self.asked(bound, &why)
+                } else {
+                    self.denied_by(bound, &why)
+                };
+            }
+        }
+        let mut allowed: Option<Decision> = None;
+        for access in &judged {
+            let decision = match access {
+                Judged::Path { kind, path, place } => {
+                    self.grant_path(tool, *kind, path, place.as_ref())
+                }
+                Judged::Exec(exec) => self.grant_exec(exec),
+            };
+            if decision.verdict != Verdict::Allow {
+                return decision;
+            }
+            // Of several reasons a rule says more than the mode.
+            if allowed.is_none() || decision.rule.is_some() {
+                allowed = Some(decision);
+            }
+        }
+        allowed.unwrap_or_else(|| self.decide_untouching(tool))
+    }
+
+    /// Whether a file that a walking tool meets may be read. `path` is
+    /// absolute; a file that this refuses is to be passed over.
+    pub fn may_read(&self, path: &Path) -> bool {
+        let place = self.scope.locate(path);
+        let judged = Judged::Path {
+            kind: PathAccess::Read,
+            path,
+            place,
+        };
+        let refuses = |rules: &[Bound]| {
+            rules
+                .iter()
+                .any(|bound| self.refuses(bound, "read", &judged).is_some())
+        };
+        if refuses(&self.deny) || refuses(&self.ask) {
+            return false;
+        }
+        let Judged::Path {
+            place: Ok(place), ..
+        } = judged
+        else {
+            return false;
+        };
+        let protection = self.protections.of(PathAccess::Read, &place);
+        match self.path_rule("read", PathAccess::Read, &place, protection.as_ref()) {
+            Some(_) => true,
+            None => protection.is_none() && self.mode_allows(PathAccess::Read, &place),
+        }
+    }
+
+    fn decide_untouching(&self, tool: &str) -> Decision {
+        let touches = ["bash", "edit", "find", "grep", "ls", "read", "write"];
+        if touches.contains(&tool) {
+            return Decision {
+                verdict: Verdict::Deny,
+                by: Decider::Policy,
+                rule: None,
+                reason: format!("denied: `{tool}` did not say what it would touch"),
+                suggested_rule: None,
+            };
+        }
+        allow(Decider::Mode, None, format!("`{tool}` touches nothing"))
+    }
+
+    fn judge<'a>(&self, access: &'a Access) -> Judged<'a> {
+        let path = |kind, path: &'a Path| Judged::Path {
+            kind,
+            path,
+            place: self.scope.locate(path),
+        };
+        match access {
+            Access::Read(target) => path(PathAccess::Read, target),
+            Access::Write(target) => path(PathAccess::Write, target),
+            Access::Exec(text) => {
+                let command = CommandLine::new(text);
+                let vetted = self.allow.iter().any(|bound| match &bound.rule.target {
+                    Target::Bash(pattern) => pattern.allows(&command) == Coverage::Exactly,
+                    Target::Path { .. } => false,
+                });
+                let reads_only = command
+                    .words
+                    .as_ref()
+                    .is_ok_and(|words| guard::check(words, 1) == Ok(Reach::Read));
+                Judged::Exec(Exec {
+                    touched: touched(&command, &self.scope),
+                    command,
+                    vetted,
+                    reads_only,
+                })
+            }
+        }
+    }
+
+    fn refused_by<'r>(
+        &self,
+        rules: &'r [Bound],
+        tool: &str,
+        access: &Judged<'_>,
+    ) -> Option<(&'r Bound, String)> {
+        rules
+            .iter()
+            .find_map(|bound| Some((bound, self.refuses(bound, tool, access)?)))
+    }
+
+    /// Why a deny or ask rule speaks about an access, in words that precede
+    /// "denied".
+    fn refuses(&self, bound: &Bound, tool: &str, access: &Judged<'_>) -> Option<String> {
+        match (&bound.rule.target, access) {
+            (Target::Bash(pattern), Judged::Exec(exec)) => {
+                pattern.forbids(&exec.command, exec.vetted)
+            }
+            (Target::Bash(_), Judged::Path { .. }) => None,
+            (target @ Target::Path { .. }, Judged::Path { kind, path, place }) => {
+                if !is_about(target, *kind, tool) {
+                    return None;
+                }
+                let Some(pattern) = &bound.pattern else {
+                    return Some(format!("{} is", doing(*kind, &self.scope.shown(path))));
+                };
+                let real = place
+                    .as_ref()
+                    .is_ok_and(|place| pattern.denies(&place.real));
+                (real || pattern.denies(path))
+                    .then(|| format!("{} is", doing(*kind, &self.scope.shown(path))))
+            }
+            (Target::Path { kind, .. }, Judged::Exec(exec)) => {
+                let pattern = bound.pattern.as_ref()?;
+                // An exact rule is the author's word that this very command is
+                // fine: `bash test.sh` may run though `Edit(test.sh)` is denied.
+                if *kind == PathAccess::Write && (exec.reads_only || exec.vetted) {
+                    return None;
+                }
+                let Some(touched) = &exec.touched else {
+                    return Some("a command with that many paths is".to_owned());
+                };
+                let hit = touched.iter().find(|touched| {
+                    touched.place.as_ref().is_ok_and(|place| {
+                        pattern.denies(&place.real) || pattern.denies(&place.lexical)
+                    })
+                })?;
+                Some(format!("a command with `{}` is", hit.text))
+            }
+        }
+    }
+
+    fn denied_by(&self, bound: &Bound, why: &str) -> Decision {
+        Decision {
+            verdict: Verdict::Deny,
+            by: Decider::Rule,
+            rule: Some(bound.rule.to_string()),
+            reason: format!(
+                "denied by {}: {why} not allowed; no other rule can override this. Allowed \
+                 instead: {}",
+                bound.rule,
+                self.allowed_instead()
+            ),
+            suggested_rule: None,
+        }
+    }
+
+    fn asked(&self, bound: &Bound, why: &str) -> Decision {
+        Decision {
+            verdict: match self.permissions.on_ask {
+                OnAsk::Deny => Verdict::Deny,
+                OnAsk::Fail => Verdict::Fail,
+            },
+            by: Decider::Rule,
+            rule: Some(bound.rule.to_string()),
+            reason: format!(
+                "denied by {}: {why} allowed only after somebody is asked, and nobody is here. \
+                 Allowed instead: {}",
+                bound.rule,
+                self.allowed_instead()
+            ),
+            suggested_rule: None,
+        }
+    }
+
+    /// The allow rule that covers a path, which has to name what protects it.
+    pub(super) fn path_rule(
+        &self,
+        tool: &str,
+        kind: PathAccess,
+        place: &Located,
+        protection: Option<&Protection>,
+    ) -> Option<&Bound> {
+        self.allow.iter().find(|bound| {
+            is_about(&bound.rule.target, kind, tool)
+                && match (&bound.pattern, protection) {
+                    (Some(pattern), Some(protection)) => {
+                        pattern.allows(&place.real) && pattern.names(&protection.component)
+                    }
+                    (Some(pattern), None) => pattern.allows(&place.real),
+                    (None, protection) => protection.is_none(),
+                }
+        })
+    }
+
+    fn mode_allows(&self, kind: PathAccess, place: &Located) -> bool {
+        let inside = self.scope.contains(&place.real);
+        match (self.permissions.mode, kind) {
+            (Mode::Bypass, _) => true,
+            (Mode::AcceptEdits, _) | (Mode::ReadOnly, PathAccess::Read) => inside,
+            (Mode::ReadOnly, PathAccess::Write) => false,
+        }
+    }
+
+    fn grant_path(
+        &self,
+        tool: &str,
+        kind: PathAccess,
+        path: &Path,
+        place: Result<&Located, &Unresolved>,
+    ) -> Decision {
+        let shown = self.scope.shown(path);
+        let place = match place {
+            Ok(place) => place,
+            Err(unresolved) => {
+                let reason = format!("{} is not allowed: {unresolved}", doing(kind, &shown));
+                return self.refused(Decider::Policy, &reason, None);
+            }
+        };
+        let protection = self.protections.of(kind, place);
+        if let Some(bound) = self.path_rule(tool, kind, place, protection.as_ref()) {
+            let rule = bound.rule.to_string();
+            return allow(
+                Decider::Rule,
+                Some(rule.clone()),
+                format!("allowed by {rule}"),
+            );
+        }
+        let suggestion = suggest::path_rule(kind, &self.scope.shown(&place.real));
+        if let Some(protection) = protection {
+            let what = &protection.what;
+            let reason = format!(
+                "{} is not allowed: it is {what}, and no rule names it",
+                doing(kind, &shown)
+            );
+            return self.refused(Decider::Policy, &reason, Some(suggestion));
+        }
+        if self.mode_allows(kind, place) {
+            let reason = format!("allowed by mode {}", self.permissions.mode);
+            return allow(Decider::Mode, None, reason);
+        }
+        let outside = if self.scope.contains(&place.real) {
+            String::new()
+        } else if place.real == place.lexical {
+            " (outside the workspace)".to_owned()
+        } else {
+            format!(" (really {}, outside the workspace)", place.real.display())
+        };
+        let reason = format!(
+            "{}{outside} is not allowed in mode {}",
+            doing(kind, &shown),
+            self.permissions.mode
+        );
+        self.refused(Decider::Mode, &reason, Some(suggestion))
+    }
+
+    pub(super) fn refused(
+        &self,
+        by: Decider,
+        why: &str,
+        suggested_rule: Option<String>,
+    ) -> Decision {
+        Decision {
+            verdict: Verdict::Deny,
+            by,
+            rule: None,
+            reason: format!("denied: {why}. Allowed instead: {}", self.allowed_instead()),
+            suggested_rule,
+        }
+    }
+
+    /// What the job allows, in one line.
+    fn allowed_instead(&self) -> String {
+        const SHOWN: usize = 6;
+        let mut line = self.permissions.mode.allows().to_owned();
+        for bound in self.allow.iter().take(SHOWN) {
+            line.push_str(", ");
+            line.push_str(bound.rule.text());
+        }
+        if self.allow.len() > SHOWN {
+            line.push_str(&format!(" and {} more rules", self.allow.len() - SHOWN));
+        }
+        line
+    }
+}
+
+pub(super) fn allow(by: Decider, rule: Option<String>, reason: String) -> Decision {
+    Decision {
+        verdict: Verdict::Allow,
+        by,
+        rule,
+        reason,
+        suggested_rule: None,
+    }
+}
+
+/// Whether a path rule speaks about an access of this kind by this tool.
+fn is_about(target: &Target, kind: PathAccess, tool: &str) -> bool {
+    match target {
+        Target::Path {
+            kind: about,
+            tool: only,
+            ..
+        } => *about == kind && only.is_none_or(|only| only == tool),
+        Target::Bash(_) => false,
+    }
+}
+
+fn doing(kind: PathAccess, shown: &str) -> String {
+    match kind {
+        PathAccess::Read => format!("reading {shown}"),
+        PathAccess::Write => format!("writing {shown}"),
+    }
+}

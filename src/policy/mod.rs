@@ -1,0 +1,180 @@
+//! What the model is allowed to do. A call states its accesses, and policy
+//! judges those, so that a renamed tool cannot slip past a rule.
+//!
+//! For each access, in this order: a **deny** rule, an **ask** rule, the
+//! protections (credentials, `.git`, the files of the run), an **allow** rule,
+//! the mode. All accesses of a call have to be allowed. Nobody is there to be
+//! asked, so an ask rule denies or ends the run; it never waits.
+//!
+//! Allow rules are matched strictly and on real paths; deny and ask rules
+//! laxly, on the path as named and as it is, and with a directory they cover
+//! what is below it. A command that is not one plain command of literal words
+//! is allowed only by a rule with exactly its text, by a bare `Bash` rule or by
+//! `bypass`, the latter two only while no rule denies any command.
+//!
+//! Reading a directory does not mean reading every file in it: tools that walk
+//! ask [`Policy::may_read`] for each file. What a program does with what it is
+//! allowed to run (a build, a test, a script) is out of sight here.
+//!
+//! Decisions are synchronous; the only I/O is that of resolving paths.
+
+mod bash;
+mod command;
+mod decide;
+mod exec;
+mod guard;
+mod guard_checks;
+mod guard_table;
+mod mode;
+mod pattern;
+mod protect;
+mod rule;
+mod scope;
+mod suggest;
+mod touched;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+pub use command::{NotPlain, literal_words};
+pub use mode::{Mode, OnAsk, UnknownMode};
+pub use rule::{Effect, Rule, RuleError};
+
+use crate::event::Decider;
+use pattern::BoundPattern;
+use protect::Protections;
+use rule::Target;
+use scope::Scope;
+
+/// What a task allows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Permissions {
+    /// What happens when no rule speaks.
+    pub mode: Mode,
+    /// Rules that allow.
+    pub allow: Vec<Rule>,
+    /// Rules that would ask.
+    pub ask: Vec<Rule>,
+    /// Rules that deny; nothing overrides them.
+    pub deny: Vec<Rule>,
+    /// What an ask rule means.
+    pub on_ask: OnAsk,
+    /// Whether the first denial ends the run; the engine acts on it.
+    pub fail_on_denied: bool,
+    /// Directories that count as the workspace; relative ones start from it.
+    pub additional_directories: Vec<PathBuf>,
+}
+
+/// Where the job runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The workspace root, absolute.
+    pub workspace: PathBuf,
+    /// What `~` means.
+    pub home: Option<PathBuf>,
+    /// The task file, the run directory, session files: never written by calls.
+    pub protected: Vec<PathBuf>,
+}
+
+/// The answer to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// It may not.
+    Deny,
+    /// It may not, and the run ends: an ask rule under `on_ask: fail`.
+    Fail,
+}
+
+/// A decision, explained. Serialised it is what `agent permissions check`
+/// prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// The answer.
+    #[serde(rename = "decision")]
+    pub verdict: Verdict,
+    /// Who decided.
+    pub by: Decider,
+    /// The rule and its place, as `permissions.deny[0] Edit(.github/**)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, for the model.
+    pub reason: String,
+    /// A rule that would have allowed what was denied, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_rule: Option<String>,
+}
+
+impl Decision {
+    /// Whether the call may run.
+    pub fn is_allowed(&self) -> bool {
+        self.verdict == Verdict::Allow
+    }
+}
+
+/// The rules of a job, compiled and rooted.
+#[derive(Debug)]
+pub struct Policy {
+    permissions: Permissions,
+    scope: Scope,
+    protections: Protections,
+    allow: Vec<Bound>,
+    ask: Vec<Bound>,
+    deny: Vec<Bound>,
+}
+
+/// A rule with its pattern rooted in the job's directories.
+#[derive(Debug)]
+struct Bound {
+    rule: Rule,
+    pattern: Option<BoundPattern>,
+}
+
+impl Policy {
+    /// Roots the rules in the directories of a job.
+    pub fn new(permissions: Permissions, surroundings: Surroundings) -> Self {
+        let Surroundings {
+            workspace,
+            home,
+            protected,
+        } = surroundings;
+        let scope = Scope::new(
+            &workspace,
+            home.as_deref(),
+            &permissions.additional_directories,
+        );
+        let bind = |rules: &[Rule]| {
+            let bound = rules.iter().map(|rule| Bound {
+                pattern: match &rule.target {
+                    Target::Path { pattern, .. } => pattern.clone(),
+                    Target::Bash(_) => None,
+                }
+                .map(|pattern| pattern.bind(&scope)),
+                rule: rule.clone(),
+            });
+            bound.collect()
+        };
+        Self {
+            allow: bind(&permissions.allow),
+            ask: bind(&permissions.ask),
+            deny: bind(&permissions.deny),
+            protections: Protections::new(&protected, home.as_deref()),
+            scope,
+            permissions,
+        }
+    }
+
+    /// What happens when no rule speaks.
+    pub fn mode(&self) -> Mode {
+        self.permissions.mode
+    }
+
+    /// What the task allows.
+    pub fn permissions(&self) -> &Permissions {
+        &self.permissions
+    }
+}

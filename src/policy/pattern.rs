@@ -1,0 +1,169 @@
+//! Path patterns of rules: where they are rooted and what they match.
+
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+use super::scope::{Scope, normal, real_or_same};
+
+/// Characters that make a path component a glob.
+const META: &[char] = &['*', '?', '[', ']', '{', '}', '\\'];
+
+/// A path pattern as written in a rule, checked but not yet rooted.
+#[derive(Debug, Clone)]
+pub(crate) struct PathPattern {
+    root: Root,
+    /// The leading components without wildcards.
+    base: PathBuf,
+    /// The rest; empty when the whole pattern is literal.
+    globs: Vec<GlobMatcher>,
+    /// A literal pattern that ends with `/` covers what is below.
+    covers_below: bool,
+    /// Whether the last glob is `**`, which covers the base itself too.
+    covers_base: bool,
+    /// Every component, in lower case, to know what the rule names.
+    components: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Root {
+    Workspace,
+    Home,
+    Absolute,
+}
+
+/// A path pattern of a job: it knows its directories.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundPattern {
+    pattern: PathPattern,
+    /// Where an allow rule applies.
+    bases: Vec<PathBuf>,
+    /// Where a deny rule applies besides: links in the base followed.
+    linked_bases: Vec<PathBuf>,
+}
+
+impl PathPattern {
+    /// Reads a glob.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words that follow the rule.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (root, rest) = if let Some(rest) = text.strip_prefix("~/") {
+            (Root::Home, rest)
+        } else if text == "~" {
+            (Root::Home, "")
+        } else if text.starts_with('~') {
+            return Err("`~user` is not supported: write `~/x` or an absolute path".to_owned());
+        } else if text.starts_with('/') {
+            (Root::Absolute, text)
+        } else {
+            (Root::Workspace, text)
+        };
+        let parts: Vec<&str> = rest
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+            .collect();
+        if parts.contains(&"..") {
+            return Err("`..` is not allowed in a path pattern: write an absolute path".to_owned());
+        }
+        let literal = parts.iter().take_while(|part| !part.contains(META)).count();
+        let (base, globs) = parts.split_at(literal);
+        let mut matchers = Vec::new();
+        if !globs.is_empty() {
+            matchers.push(compile(&globs.join("/"))?);
+        }
+        // `src/*/**` covers the directories `src/x` themselves.
+        if let [above @ .., "**"] = globs
+            && !above.is_empty()
+        {
+            matchers.push(compile(&above.join("/"))?);
+        }
+        Ok(Self {
+            root,
+            base: base.iter().collect(),
+            covers_below: globs.is_empty() && text.ends_with('/'),
+            covers_base: globs == ["**"],
+            globs: matchers,
+            components: parts.iter().map(|part| part.to_lowercase()).collect(),
+        })
+    }
+
+    pub(crate) fn bind(self, scope: &Scope) -> BoundPattern {
+        let mut bases = Vec::new();
+        let mut linked_bases = Vec::new();
+        match self.root {
+            Root::Workspace => {
+                // The base is not resolved for allow rules: the working copy
+                // may hold links, and `src` must not come to mean `/etc`.
+                bases.push(scope.real_workspace.join(&self.base));
+                linked_bases.push(scope.workspace.join(&self.base));
+            }
+            Root::Home => bases.extend(scope.home.as_ref().map(|home| home.join(&self.base))),
+            Root::Absolute => bases.push(Path::new("/").join(&self.base)),
+        }
+        let bases: Vec<PathBuf> = bases.iter().map(|base| normal(base)).collect();
+        linked_bases.extend(bases.iter().map(|base| real_or_same(base)));
+        let outside: Vec<PathBuf> = bases
+            .iter()
+            .filter(|base| !base.starts_with(&scope.real_workspace))
+            .filter(|base| !base.starts_with(&scope.workspace))
+            .map(|base| real_or_same(base))
+            .collect();
+        let named_workspace = bases
+            .iter()
+            .filter_map(|base| base.strip_prefix(&scope.workspace).ok())
+            .map(|rest| scope.real_workspace.join(rest))
+            .collect::<Vec<_>>();
+        BoundPattern {
+            bases: bases
+                .into_iter()
+                .chain(outside)
+                .chain(named_workspace)
+                .collect(),
+            linked_bases,
+            pattern: self,
+        }
+    }
+}
+
+fn compile(glob: &str) -> Result<GlobMatcher, String> {
+    let built: Result<Glob, _> = GlobBuilder::new(glob)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build();
+    built
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| format!("`{glob}` is no glob: {}", error.kind()))
+}
+
+impl BoundPattern {
+    /// Whether the pattern matches this very path.
+    pub(crate) fn allows(&self, real: &Path) -> bool {
+        self.bases
+            .iter()
+            .filter_map(|base| real.strip_prefix(base).ok())
+            .any(|rest| self.matches(rest) || self.pattern.covers_below)
+    }
+
+    /// Whether the pattern matches the path or a directory above it.
+    pub(crate) fn denies(&self, path: &Path) -> bool {
+        self.bases
+            .iter()
+            .chain(&self.linked_bases)
+            .filter_map(|base| path.strip_prefix(base).ok())
+            .any(|rest| rest.ancestors().any(|above| self.matches(above)))
+    }
+
+    fn matches(&self, rest: &Path) -> bool {
+        if rest.as_os_str().is_empty() {
+            return self.pattern.globs.is_empty() || self.pattern.covers_base;
+        }
+        self.pattern.globs.iter().any(|glob| glob.is_match(rest))
+    }
+
+    /// Whether the pattern has this component in so many words.
+    pub(crate) fn names(&self, component: &str) -> bool {
+        let component = component.to_lowercase();
+        self.pattern.components.contains(&component)
+    }
+}

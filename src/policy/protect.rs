@@ -1,0 +1,154 @@
+//! What is always refused unless an allow rule names it: credentials, the
+//! repository's own machinery, and the files of the run.
+
+use std::path::{Path, PathBuf};
+
+use super::rule::PathAccess;
+use super::scope::{Located, normal, real_or_same};
+
+/// Directories of credentials, wherever they are.
+const SECRET_DIRECTORIES: &[&str] = &[".ssh", ".aws", ".gnupg", ".kube", ".azure"];
+
+/// Files of credentials, wherever they are.
+const SECRET_FILES: &[&str] = &[
+    ".netrc",
+    "_netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".pgpass",
+    ".envrc",
+    ".env",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+];
+
+/// Credentials below the home directory, and whose name says too little elsewhere.
+const HOME_SECRETS: &[&str] = &[
+    ".config/gcloud",
+    ".config/gh",
+    ".config/agent",
+    ".docker/config.json",
+    ".npmrc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".terraform.d/credentials.tfrc.json",
+    ".vault-token",
+];
+
+/// Credentials of the machine.
+const MACHINE_SECRETS: &[&str] = &[
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/run/secrets",
+    "/var/run/secrets",
+];
+
+/// The protections of a job.
+#[derive(Debug, Clone)]
+pub(crate) struct Protections {
+    /// Files and directories of the run; absolute, as named and real.
+    of_the_run: Vec<PathBuf>,
+    homes: Vec<PathBuf>,
+}
+
+/// Why a path is protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Protection {
+    /// What the path is, in words that follow "it is".
+    pub(crate) what: String,
+    /// The path component that a rule has to name.
+    pub(crate) component: String,
+}
+
+impl Protections {
+    pub(crate) fn new(protected: &[PathBuf], home: Option<&Path>) -> Self {
+        let named = protected.iter().map(|path| normal(path));
+        let home = home.map(normal);
+        Self {
+            of_the_run: named.flat_map(|path| [real_or_same(&path), path]).collect(),
+            homes: home
+                .into_iter()
+                .flat_map(|path| [real_or_same(&path), path])
+                .collect(),
+        }
+    }
+
+    /// The protection of a path, as it was named or as it is.
+    pub(crate) fn of(&self, kind: PathAccess, path: &Located) -> Option<Protection> {
+        [&path.real, &path.lexical]
+            .into_iter()
+            .find_map(|path| self.of_one(kind, path))
+    }
+
+    fn of_one(&self, kind: PathAccess, path: &Path) -> Option<Protection> {
+        let protection = |what: &str, component: &str| Protection {
+            what: what.to_owned(),
+            component: component.to_owned(),
+        };
+        let names: Vec<String> = path
+            .components()
+            .map(|part| folded(&part.as_os_str().to_string_lossy()))
+            .collect();
+        let last = names.last().map_or("", String::as_str);
+        let secret_directory = names
+            .iter()
+            .find(|name| SECRET_DIRECTORIES.contains(&name.as_str()));
+        if let Some(name) = secret_directory {
+            return Some(protection("a place of credentials", name));
+        }
+        if SECRET_FILES.contains(&last) || last.starts_with(".env.") {
+            return Some(protection("a file of credentials", last));
+        }
+        if self.is_secret_place(path) {
+            return Some(protection("a file of credentials", last));
+        }
+        let in_git = names.iter().position(|name| name == ".git");
+        if let Some(at) = in_git {
+            let below: Vec<&str> = names.iter().skip(at + 1).map(String::as_str).collect();
+            // A checkout may keep its token in the repository's configuration.
+            if kind == PathAccess::Write || matches!(below.as_slice(), ["config" | "credentials"]) {
+                return Some(protection("part of the repository's own files", ".git"));
+            }
+        }
+        if kind == PathAccess::Read {
+            return None;
+        }
+        let mine = self.of_the_run.iter().find(|mine| path.starts_with(mine))?;
+        let name = mine
+            .file_name()
+            .map(|name| name.to_string_lossy().to_lowercase());
+        Some(protection(
+            "the task file or a record of this run",
+            &name.unwrap_or_default(),
+        ))
+    }
+
+    fn is_secret_place(&self, path: &Path) -> bool {
+        let machine = MACHINE_SECRETS
+            .iter()
+            .any(|secret| path.starts_with(secret));
+        machine
+            || self
+                .homes
+                .iter()
+                .filter_map(|home| path.strip_prefix(home).ok())
+                .any(|rest| HOME_SECRETS.iter().any(|secret| rest.starts_with(secret)))
+    }
+}
+
+/// A name as lenient file systems see it: without case, invisible characters,
+/// and dots or blanks at the end.
+fn folded(name: &str) -> String {
+    let invisible = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let lower: String = name
+        .chars()
+        .filter(invisible)
+        .flat_map(char::to_lowercase)
+        .collect();
+    lower.trim_end_matches(['.', ' ']).to_owned()
+}

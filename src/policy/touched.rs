@@ -1,0 +1,127 @@
+//! The paths that a command line may touch, as far as its text shows them.
+//!
+//! This is a net with known holes (a program opens what it likes); it keeps
+//! path rules and protections from being walked around in plain sight.
+
+use std::path::{Path, PathBuf};
+
+use super::bash::{CommandLine, base_name};
+use super::guard;
+use super::scope::{Located, Scope, Unresolved, normal};
+
+/// More possible paths than this are not looked at; the command is refused.
+const TOUCHED_MAX: usize = 2000;
+
+/// A part of a command that may be a path.
+#[derive(Debug)]
+pub(crate) struct Touched {
+    /// As it stands in the command.
+    pub(crate) text: String,
+    pub(crate) place: Result<Located, Unresolved>,
+}
+
+/// Which words count as paths when they do not look like one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Every word: `touch VERSION`.
+    All,
+    /// Those that exist: `git rm VERSION`.
+    Existing,
+    /// None: `npm run build`, `cargo test parser`.
+    None,
+}
+
+/// What a command may touch; none when there is too much to look at.
+pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<Touched>> {
+    let mut found = Vec::new();
+    match &command.words {
+        Ok(words) => {
+            let (program, arguments) = words.split_first()?;
+            let names = match (guard::has_subcommands(words), base_name(program)) {
+                (false, _) => Names::All,
+                (true, "git") => Names::Existing,
+                (true, _) => Names::None,
+            };
+            if program.contains('/') {
+                add(program, Names::All, scope, &mut found)?;
+            }
+            for (at, word) in arguments.iter().enumerate() {
+                let names = if at == 0 && names == Names::Existing {
+                    Names::None
+                } else {
+                    names
+                };
+                for part in parts_of(word) {
+                    add(part, names, scope, &mut found)?;
+                }
+            }
+        }
+        Err(_) => {
+            let outside = |c: char| c.is_whitespace() || ";&|<>()'\"`$=,{}:\\".contains(c);
+            for part in command.text.split(outside) {
+                add(part, Names::Existing, scope, &mut found)?;
+            }
+        }
+    }
+    Some(found)
+}
+
+/// A word, the values in it, and what may stick to a short option.
+fn parts_of(word: &str) -> Vec<&str> {
+    if word.contains("://") && !word.contains("file://") {
+        return Vec::new();
+    }
+    let mut parts = vec![word];
+    if word.contains(['=', ':', '@', ',']) {
+        parts.extend(word.split(['=', ':', '@', ',']));
+    }
+    if word.starts_with('-') && !word.starts_with("--") {
+        parts.extend(word.get(2..));
+    }
+    parts
+}
+
+fn add(part: &str, names: Names, scope: &Scope, found: &mut Vec<Touched>) -> Option<()> {
+    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+    if part.is_empty() || part.starts_with('-') || own.contains(&part) {
+        return Some(());
+    }
+    if found.len() >= TOUCHED_MAX {
+        return None;
+    }
+    let path = match (part.strip_prefix("~/"), &scope.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => scope.workspace.join(part),
+    };
+    let counts = part.contains(['/', '.'])
+        || match names {
+            Names::All => true,
+            Names::Existing => path.symlink_metadata().is_ok(),
+            Names::None => false,
+        };
+    if !counts {
+        return Some(());
+    }
+    found.push(Touched {
+        text: part.to_owned(),
+        place: scope.locate(&normal(&path)),
+    });
+    // The kernel follows a link before it goes up: `link/../x`.
+    if part.contains("..")
+        && let Some(real) = canonical(&path)
+    {
+        found.push(Touched {
+            text: part.to_owned(),
+            place: scope.locate(&real),
+        });
+    }
+    Some(())
+}
+
+/// The real path of what exists, or of the directory it would be in.
+fn canonical(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        let parent = path.parent()?.canonicalize().ok()?;
+        Some(parent.join(path.file_name()?))
+    })
+}

@@ -1,0 +1,99 @@
+//! What the model is told.
+
+use std::path::Path;
+
+use agent::context::{SystemPrompt, ToolLine, notes};
+
+fn render(workspace: &str, date: &str, instructions: Option<&str>) -> String {
+    let advice = vec!["Read before you edit.".to_owned()];
+    let tools = [
+        ToolLine {
+            name: "edit",
+            short_description: "changes a file",
+            guidelines: &advice,
+        },
+        ToolLine {
+            name: "write",
+            short_description: "writes a file",
+            guidelines: &advice,
+        },
+    ];
+    SystemPrompt {
+        tools: &tools,
+        workspace: Path::new(workspace),
+        date,
+        mode: "accept_edits",
+        allowed: "reading and writing inside the workspace, Bash(cargo test:*)",
+        instructions,
+        append: Some("  Answer in French.\n"),
+    }
+    .render()
+}
+
+#[test]
+fn it_names_tools_permissions_and_place() {
+    let text = render("/work space", "2026-01-31", Some("Touch nothing in docs."));
+    for part in [
+        "Never ask a question",
+        "- edit: changes a file\n- write: writes a file",
+        "Mode: accept_edits",
+        "Bash(cargo test:*)",
+        "Do not repeat a denied call",
+        "Touch nothing in docs.",
+        "\nAnswer in French.\n",
+        "/work space",
+        "- Date: 2026-01-31\n",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert_eq!(text.matches("Read before you edit.").count(), 1);
+}
+
+#[test]
+fn what_changes_from_run_to_run_comes_last() {
+    let one = render("/a", "2026-01-31", None);
+    let other = render("/b", "2026-02-01", None);
+    let same = one
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let environment = one.find("# Environment").expect("the section");
+    assert!(same > environment, "{same} of {environment}");
+    assert!(one.ends_with("- Date: 2026-01-31\n"));
+    assert_eq!(one, render("/a", "2026-01-31", Some("  \n")));
+}
+
+#[test]
+fn no_tools_are_said_to_be_none() {
+    let text = SystemPrompt {
+        tools: &[],
+        workspace: Path::new("/a"),
+        date: "2026-01-31",
+        mode: "read_only",
+        allowed: "reading",
+        instructions: None,
+        append: None,
+    }
+    .render();
+    assert!(text.contains("There are none"));
+    assert!(!text.contains("Further instructions"));
+}
+
+#[test]
+fn closing_requests_differ_by_reason() {
+    use notes::Closing::{Budget, Time, ToolCalls, Turns};
+    let texts = [Turns, ToolCalls, Budget, Time].map(notes::closing);
+    for (at, text) in texts.iter().enumerate() {
+        assert!(
+            text.contains("no longer available") && text.contains("final answer"),
+            "{text}"
+        );
+        assert!(!texts[at + 1..].contains(text));
+    }
+    let reminder = notes::repeated(3, 5);
+    assert!(
+        reminder.contains('3') && reminder.contains('5'),
+        "{reminder}"
+    );
+}
