@@ -9,4 +9,6 @@ pub mod model;
 pub mod policy;
 pub mod process;
 pub mod secret;
+pub mod store;
 pub mod tool;
+pub mod workspace;

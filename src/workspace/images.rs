@@ -1,0 +1,239 @@
+//! The contents of a workspace that is no repository, within bounds: names of
+//! many files, contents of fewer.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::WalkBuilder;
+
+use crate::event::Warning;
+use crate::workspace::warning;
+
+/// At most so many files keep their content.
+const CONTENT_FILES_MAX: usize = 2_000;
+/// At most so many bytes of content are kept, and read of one file.
+const CONTENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// At most so many names are kept.
+const NAMES_MAX: usize = 20_000;
+
+/// A file with its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Body {
+    /// The content; of a symbolic link its target.
+    pub(super) bytes: Arc<[u8]>,
+    /// As git writes it; none for a file of which only the content is known.
+    pub(super) mode: Option<Mode>,
+}
+
+/// The modes that git knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Plain,
+    Executable,
+    Link,
+}
+
+impl Mode {
+    pub(super) fn octal(self) -> &'static str {
+        match self {
+            Self::Plain => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+        }
+    }
+}
+
+/// What a path held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Held {
+    /// No file and no link.
+    Nothing,
+    /// This.
+    Body(Body),
+    /// A file whose content is not kept.
+    Unkept {
+        /// Bytes.
+        len: u64,
+        /// Seconds and nanoseconds of its last change.
+        modified: (i64, i64),
+    },
+}
+
+/// What the files of a workspace were.
+#[derive(Debug, Clone)]
+pub(super) struct Images {
+    files: BTreeMap<PathBuf, Held>,
+    /// Whether `files` names every file there was.
+    all_names: bool,
+}
+
+impl Images {
+    /// Knows nothing: only what is filled in shows as changed.
+    pub(super) fn nothing() -> Self {
+        Self {
+            files: BTreeMap::new(),
+            all_names: false,
+        }
+    }
+
+    /// Reads the workspace.
+    pub(super) fn take(root: &Path, exclude: &[PathBuf]) -> Self {
+        let (names, all_names) = names_below(root, exclude);
+        let mut files = BTreeMap::new();
+        let (mut count, mut room) = (0, CONTENT_BYTES_MAX);
+        for name in names {
+            let limit = if count < CONTENT_FILES_MAX { room } else { 0 };
+            let held = read(root, &name, limit);
+            if let Held::Body(body) = &held {
+                count += 1;
+                room = room.saturating_sub(body.bytes.len() as u64);
+            }
+            files.insert(name, held);
+        }
+        Self { files, all_names }
+    }
+
+    /// What is not remembered.
+    pub(super) fn warning(&self) -> Option<Warning> {
+        let unkept = self
+            .files
+            .values()
+            .filter(|held| matches!(held, Held::Unkept { .. }))
+            .count();
+        if unkept == 0 && self.all_names {
+            return None;
+        }
+        Some(warning(
+            "baseline_incomplete",
+            "the workspace is no git repository and too large to remember; changes made by \
+             commands may be missing from the diff"
+                .to_owned(),
+        ))
+    }
+
+    /// Adds what a file was before a tool changed it, unless that is known.
+    pub(super) fn fill(&mut self, path: PathBuf, content: Option<&[u8]>) {
+        if matches!(self.files.get(&path), Some(Held::Nothing | Held::Body(_))) {
+            return;
+        }
+        let held = content.map_or(Held::Nothing, |bytes| {
+            Held::Body(Body {
+                bytes: bytes.into(),
+                mode: None,
+            })
+        });
+        self.files.insert(path, held);
+    }
+
+    /// Every path that may have changed, in order, with what it held.
+    pub(super) fn candidates(&self, root: &Path, exclude: &[PathBuf]) -> BTreeMap<PathBuf, Held> {
+        let mut all = self.files.clone();
+        all.retain(|path, _| !exclude.iter().any(|excluded| path.starts_with(excluded)));
+        if self.all_names {
+            for name in names_below(root, exclude).0 {
+                all.entry(name).or_insert(Held::Nothing);
+            }
+        }
+        all
+    }
+}
+
+/// What `path` below `root` holds now, read within the limit for one file.
+pub(super) fn read_now(root: &Path, path: &Path) -> Held {
+    read(root, path, CONTENT_BYTES_MAX)
+}
+
+/// The files and links below `root` that are neither excluded nor ignored, and
+/// whether these are all.
+fn names_below(root: &Path, exclude: &[PathBuf]) -> (Vec<PathBuf>, bool) {
+    let excluded: Vec<PathBuf> = exclude.iter().map(|path| root.join(path)).collect();
+    let walk = WalkBuilder::new(root)
+        .hidden(false)
+        .parents(false)
+        .git_global(false)
+        .require_git(false)
+        .follow_links(false)
+        .filter_entry(move |entry| {
+            entry.file_name() != ".git" && !excluded.iter().any(|path| path == entry.path())
+        })
+        .build();
+    let mut names = Vec::new();
+    for entry in walk.filter_map(Result::ok) {
+        let named = entry
+            .file_type()
+            .is_some_and(|kind| kind.is_file() || kind.is_symlink());
+        let Some(name) = entry.path().strip_prefix(root).ok().filter(|_| named) else {
+            continue;
+        };
+        if names.len() == NAMES_MAX {
+            return (names, false);
+        }
+        names.push(name.to_owned());
+    }
+    (names, true)
+}
+
+fn read(root: &Path, path: &Path, bytes_max: u64) -> Held {
+    let full = root.join(path);
+    let Ok(facts) = fs::symlink_metadata(&full) else {
+        return Held::Nothing;
+    };
+    // A directory that became a link would lead out of the workspace.
+    if path
+        .ancestors()
+        .skip(1)
+        .any(|parent| root.join(parent).is_symlink() && parent != Path::new(""))
+    {
+        return Held::Nothing;
+    }
+    if facts.is_symlink() {
+        return fs::read_link(&full).map_or(Held::Nothing, |target| {
+            let bytes = target.into_os_string().into_vec().into();
+            Held::Body(Body {
+                bytes,
+                mode: Some(Mode::Link),
+            })
+        });
+    }
+    if !facts.is_file() {
+        return Held::Nothing;
+    }
+    let executable = facts.permissions().mode() & 0o100 != 0;
+    let mode = if executable {
+        Mode::Executable
+    } else {
+        Mode::Plain
+    };
+    match read_at_most(&full, &facts, bytes_max) {
+        Some(bytes) => Held::Body(Body {
+            bytes: bytes.into(),
+            mode: Some(mode),
+        }),
+        None => Held::Unkept {
+            len: facts.len(),
+            modified: (facts.mtime(), facts.mtime_nsec()),
+        },
+    }
+}
+
+/// None when it is larger or cannot be read.
+fn read_at_most(path: &Path, facts: &Metadata, bytes_max: u64) -> Option<Vec<u8>> {
+    if facts.len() > bytes_max {
+        return None;
+    }
+    // Should it have become a pipe or a link since, opening neither waits nor follows.
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .ok()?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= bytes_max).then_some(bytes)
+}
