@@ -1,0 +1,6 @@
+//! The report, rendered for other readers. Every export is a pure function of
+//! the result document.
+
+mod markdown;
+
+pub use markdown::markdown;

@@ -1,0 +1,98 @@
+//! The event log as lines of JSON, in a file or on standard output.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use super::{Sink, SinkError};
+use crate::event::Event;
+
+/// Writes one line an event, each with one write, so that what was reported
+/// survives the end of the process at any moment.
+pub struct JsonlSink {
+    name: String,
+    out: Out,
+    line: Vec<u8>,
+}
+
+enum Out {
+    File(File),
+    Stream(Box<dyn Write + Send>),
+    /// The reader went away.
+    Closed,
+}
+
+impl JsonlSink {
+    /// A log in a file that only its owner may read. An older file of that
+    /// name is emptied.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened for writing.
+    pub fn create(path: &Path) -> Result<Self, SinkError> {
+        let name = path.display().to_string();
+        let failed = |source| SinkError::new("open", path.display().to_string(), source);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
+        if file.metadata().is_ok_and(|found| found.is_file()) {
+            file.set_permissions(Permissions::from_mode(0o600))
+                .map_err(failed)?;
+        }
+        Ok(Self::to(name, Out::File(file)))
+    }
+
+    /// A log on a stream, such as standard output. A reader that closes it ends
+    /// this sink quietly: it lost interest, the run did not fail.
+    pub fn stream(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {
+        Self::to(name.into(), Out::Stream(out))
+    }
+
+    fn to(name: String, out: Out) -> Self {
+        Self {
+            name,
+            out,
+            line: Vec::new(),
+        }
+    }
+}
+
+impl Sink for JsonlSink {
+    fn write(&mut self, _event: &Event, line: &str) -> Result<(), SinkError> {
+        self.line.clear();
+        self.line.extend_from_slice(line.as_bytes());
+        self.line.push(b'\n');
+        let written = match &mut self.out {
+            Out::File(file) => file.write_all(&self.line),
+            Out::Stream(out) => out.write_all(&self.line).and_then(|()| out.flush()),
+            Out::Closed => Ok(()),
+        };
+        match (written, &self.out) {
+            (Err(error), Out::Stream(_)) if error.kind() == ErrorKind::BrokenPipe => {
+                self.out = Out::Closed;
+                Ok(())
+            }
+            (written, _) => {
+                written.map_err(|source| SinkError::new("write", self.name.clone(), source))
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        let Out::File(file) = &self.out else {
+            return Ok(());
+        };
+        match file.sync_all() {
+            // A pipe or a device has nothing to sync.
+            Err(error) if error.kind() != ErrorKind::InvalidInput => {
+                Err(SinkError::new("sync", self.name.clone(), error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
