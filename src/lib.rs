@@ -11,6 +11,7 @@ pub mod policy;
 pub mod process;
 pub mod report;
 pub mod secret;
+pub mod session;
 pub mod store;
 pub mod tool;
 pub mod workspace;

@@ -1,0 +1,200 @@
+//! One tool call that runs: its updates, its end, what is told of it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{self, Activity};
+use crate::event::{EventKind, ToolComplete, ToolError, ToolErrorStatus, ToolUpdate};
+use crate::message::{Content, ToolCall};
+use crate::tool::{CallContext, Failure, Tool, ToolOutput};
+
+use super::feed::Feed;
+use super::workbench::Workbench;
+
+/// Partial outputs that may wait for the feed.
+const UPDATES_WAITING_MAX: usize = 16;
+
+/// What running a call needs.
+pub(super) struct Runner<'s> {
+    pub(super) workbench: &'s Workbench,
+    pub(super) activity: &'s Activity,
+    pub(super) feed: &'s Feed,
+    pub(super) cancel: &'s CancellationToken,
+    pub(super) name: &'s str,
+}
+
+/// A call that ended, or never ran.
+pub(super) struct Finished {
+    /// What the model is told.
+    pub(super) content: Vec<Content>,
+    /// The text of it.
+    pub(super) text: String,
+    /// Facts for viewers.
+    pub(super) details: Option<Value>,
+    /// Whether it failed.
+    pub(super) is_error: bool,
+    /// Whether the tool was started.
+    pub(super) ran: bool,
+    /// The files it wrote, relative to the workspace.
+    pub(super) files: Vec<String>,
+}
+
+impl Runner<'_> {
+    /// Runs a call that was allowed and tells how it ended.
+    pub(super) async fn run(
+        &self,
+        call: &ToolCall,
+        index: usize,
+        tool: Arc<dyn Tool>,
+        args: Value,
+    ) -> Finished {
+        let started = clock::monotonic();
+        let title = tool.title(&args);
+        let call_id = file_name(self.name, index, &call.id);
+        let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
+        let running = tool.call(
+            args,
+            CallContext {
+                call_id: &call_id,
+                place: self.workbench.place(),
+                files: self.workbench.files(),
+                commands: self.workbench.commands(),
+                output_dir: self.workbench.output_dir(),
+                cancel: self.cancel,
+                updates,
+                activity: self.activity,
+            },
+        );
+        let (output, ()) = tokio::join!(running, self.forward(call, waiting));
+        self.activity.touch();
+        self.tell_end(call, title, output, clock::elapsed_ms(started))
+            .await
+    }
+
+    /// Tells that a call is not run.
+    pub(super) async fn refuse(
+        &self,
+        call: &ToolCall,
+        title: String,
+        status: ToolErrorStatus,
+        message: String,
+    ) -> Finished {
+        self.feed
+            .send(EventKind::ToolError(ToolError {
+                agent_id: "main".to_owned(),
+                tool_name: call.name.clone(),
+                title,
+                content: message.clone(),
+                tool_call_id: call.id.clone(),
+                duration_ms: 0,
+                status,
+                exit_code: None,
+            }))
+            .await;
+        Finished {
+            content: vec![Content::text(message.clone())],
+            text: message,
+            details: None,
+            is_error: true,
+            // A refused call counts as a repeat too: a model that insists is stuck.
+            ran: matches!(
+                status,
+                ToolErrorStatus::InvalidInput | ToolErrorStatus::NotFound
+            ),
+            files: Vec::new(),
+        }
+    }
+
+    /// Passes partial output on.
+    async fn forward(&self, call: &ToolCall, mut waiting: mpsc::Receiver<String>) {
+        while let Some(delta) = waiting.recv().await {
+            self.feed
+                .send(EventKind::ToolUpdate(ToolUpdate {
+                    tool_call_id: call.id.clone(),
+                    delta,
+                }))
+                .await;
+        }
+    }
+
+    async fn tell_end(
+        &self,
+        call: &ToolCall,
+        title: String,
+        output: ToolOutput,
+        duration_ms: u64,
+    ) -> Finished {
+        let text = text_of(&output.content);
+        let files: Vec<String> = output
+            .files
+            .iter()
+            .map(|path| {
+                let workspace = &self.workbench.place().workspace;
+                let shown = path.strip_prefix(workspace).unwrap_or(path);
+                shown.display().to_string()
+            })
+            .collect();
+        let kind = match output.failure {
+            None => EventKind::ToolComplete(ToolComplete {
+                agent_id: "main".to_owned(),
+                tool_name: call.name.clone(),
+                title,
+                summary: output.summary,
+                content: text.clone(),
+                tool_call_id: call.id.clone(),
+                duration_ms,
+                exit_code: output.exit_code,
+                truncated: output.truncated,
+                files: files.clone(),
+            }),
+            Some(failure) => EventKind::ToolError(ToolError {
+                agent_id: "main".to_owned(),
+                tool_name: call.name.clone(),
+                title,
+                content: text.clone(),
+                tool_call_id: call.id.clone(),
+                duration_ms,
+                status: match failure {
+                    Failure::Error => ToolErrorStatus::Error,
+                    Failure::Timeout => ToolErrorStatus::Timeout,
+                    Failure::Aborted => ToolErrorStatus::Aborted,
+                },
+                exit_code: output.exit_code,
+            }),
+        };
+        self.feed.send(kind).await;
+        Finished {
+            content: output.content,
+            text,
+            details: output.details,
+            is_error: output.failure.is_some(),
+            ran: true,
+            files,
+        }
+    }
+}
+
+fn text_of(content: &[Content]) -> String {
+    let mut text = String::new();
+    for block in content {
+        match block {
+            Content::Text(block) => text.push_str(&block.text),
+            Content::Image(image) => text.push_str(&format!("[image: {}]", image.mime_type)),
+            Content::Thinking(_) | Content::ToolCall(_) => {}
+        }
+    }
+    text
+}
+
+/// A name for the call's spilled output: unique, and safe in any folder.
+fn file_name(batch: &str, index: usize, call_id: &str) -> String {
+    let safe: String = call_id
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+        .take(40)
+        .collect();
+    format!("{batch}-{}-{safe}", index + 1)
+}

@@ -1,0 +1,377 @@
+//! The calls of one reply: taken up in order, judged, run, settled.
+//!
+//! Calls that only read run side by side; a call that writes or executes runs
+//! alone. Whatever happens, every call gets a result in call order, so the
+//! history stays valid.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::clock::{self, Activity};
+use crate::context::notes;
+use crate::event::{
+    EventKind, LimitKind, LoopAction, LoopDetected, PermissionRequest, PermissionResponse,
+    ToolErrorStatus, ToolStart,
+};
+use crate::message::{AssistantMessage, Content, Message, StopReason, ToolCall, ToolResult};
+use crate::policy::{Decision, Verdict};
+use crate::store::{EntryKind, Store};
+use crate::tool::Tool;
+
+use super::budget::Accounts;
+use super::call::{Finished, Runner};
+use super::feed::Feed;
+use super::interrupt::Interrupt;
+use super::repeat::RepeatGuard;
+use super::sample;
+use super::stop::Stop;
+use super::workbench::Workbench;
+use super::working_copy::WorkingCopy;
+
+/// Calls that run side by side at most.
+const PARALLEL_MAX: usize = 8;
+
+/// What the calls of one reply need of their session.
+pub(super) struct Batch<'s> {
+    pub(super) workbench: &'s Workbench,
+    pub(super) working_copy: &'s mut WorkingCopy,
+    pub(super) accounts: &'s mut Accounts,
+    pub(super) repeats: &'s mut RepeatGuard,
+    pub(super) store: &'s mut Store,
+    pub(super) activity: &'s Activity,
+    pub(super) feed: Feed,
+    pub(super) interrupt: &'s Interrupt,
+    /// Unique in the session; prefixes the names of spilled outputs.
+    pub(super) name: String,
+}
+
+/// A call whose tool, arguments and accesses are known.
+struct Examined {
+    tool: Arc<dyn Tool>,
+    args: Value,
+    accesses: Vec<Access>,
+}
+
+/// A call that is not run, and why.
+struct Refused {
+    status: ToolErrorStatus,
+    message: String,
+}
+
+/// A call that was taken up.
+enum Taken<'c> {
+    Allowed(&'c ToolCall, Examined),
+    Refused(&'c ToolCall, Refused),
+}
+
+impl Batch<'_> {
+    /// Runs the reply's calls; gives the files they wrote, relative to the
+    /// workspace. With `forbidden`, no call runs and each is told so.
+    pub(super) async fn run(
+        mut self,
+        reply: &AssistantMessage,
+        forbidden: Option<&str>,
+    ) -> Result<Vec<String>, Stop> {
+        let forbidden = match reply.stop_reason {
+            StopReason::Length => Some(notes::truncated_call()),
+            _ => forbidden,
+        };
+        let calls: Vec<&ToolCall> = reply.tool_calls().collect();
+        let mut rest = calls.as_slice();
+        let mut files = Vec::new();
+        let mut stop = None;
+        let mut group = 0;
+        while !rest.is_empty() && stop.is_none() {
+            if self.interrupt.token().is_cancelled() {
+                stop = Some(sample::interrupted(self.interrupt));
+                break;
+            }
+            group += 1;
+            let size = self.group_size(rest);
+            let (now, later) = rest.split_at(size);
+            rest = later;
+            let mut taken = Vec::with_capacity(now.len());
+            for call in now {
+                let (call, tripped) = self.take_up(call, group, forbidden, stop.is_some()).await;
+                taken.push(call);
+                stop = stop.or(tripped);
+            }
+            for (call, finished) in self.run_group(taken).await {
+                files.extend(finished.files.iter().cloned());
+                stop = stop.or(self.settle(call, finished).await?);
+            }
+        }
+        for call in rest {
+            group += 1;
+            let (taken, _) = self.take_up(call, group, None, true).await;
+            for (call, finished) in self.run_group(vec![taken]).await {
+                self.settle(call, finished).await?;
+            }
+        }
+        if self.interrupt.token().is_cancelled() {
+            stop = Some(sample::interrupted(self.interrupt));
+        }
+        files.sort_unstable();
+        files.dedup();
+        stop.map_or(Ok(files), Err)
+    }
+
+    /// How many of the next calls belong together: one that changes something,
+    /// or as many as only read.
+    fn group_size(&self, calls: &[&ToolCall]) -> usize {
+        let exclusive = |call: &&ToolCall| match self.examine(call) {
+            Ok(examined) => !examined.accesses.iter().all(Access::is_read_only),
+            Err(_) => false,
+        };
+        calls
+            .iter()
+            .position(exclusive)
+            .unwrap_or(calls.len())
+            .max(1)
+    }
+
+    /// Takes up one call: announces it, books it, judges it.
+    async fn take_up<'c>(
+        &mut self,
+        call: &'c ToolCall,
+        group: u32,
+        forbidden: Option<&str>,
+        over: bool,
+    ) -> (Taken<'c>, Option<Stop>) {
+        let examined = self.examine(call);
+        self.announce(call, examined.as_ref().ok(), group).await;
+        let refused = |status, message: &str| {
+            Taken::Refused(
+                call,
+                Refused {
+                    status,
+                    message: message.to_owned(),
+                },
+            )
+        };
+        if over {
+            return (
+                refused(ToolErrorStatus::Skipped, notes::skipped_call()),
+                None,
+            );
+        }
+        if let Some(note) = forbidden {
+            return (refused(ToolErrorStatus::InvalidInput, note), None);
+        }
+        if !self.accounts.book_call() {
+            return (
+                refused(ToolErrorStatus::Skipped, notes::no_calls_left()),
+                None,
+            );
+        }
+        let examined = match examined {
+            Ok(examined) => examined,
+            Err(refusal) => return (Taken::Refused(call, refusal), None),
+        };
+        if !examined.accesses.iter().all(Access::is_read_only) {
+            let cancel = self.interrupt.token();
+            self.working_copy.before_change(&self.feed, cancel).await;
+        }
+        let decision = self
+            .workbench
+            .policy()
+            .decide(&call.name, &examined.accesses);
+        self.tell_decision(call, &examined, &decision).await;
+        if decision.verdict == Verdict::Allow {
+            self.accounts.book_allowed();
+            return (Taken::Allowed(call, examined), None);
+        }
+        let tripped = self.book_denial(&decision).await;
+        (refused(ToolErrorStatus::Denied, &decision.reason), tripped)
+    }
+
+    /// Finds the tool, checks the arguments, asks what the call would touch.
+    fn examine(&self, call: &ToolCall) -> Result<Examined, Refused> {
+        let Some(tool) = self.workbench.tools().find(&call.name) else {
+            return Err(Refused {
+                status: ToolErrorStatus::NotFound,
+                message: notes::unknown_tool(&call.name, &self.workbench.tool_names()),
+            });
+        };
+        let invalid = |message: String| Refused {
+            status: ToolErrorStatus::InvalidInput,
+            message: notes::invalid_arguments(&call.name, &message),
+        };
+        if let Some(raw) = &call.invalid_arguments {
+            return Err(invalid(notes::unparsable_arguments(raw)));
+        }
+        let args = self
+            .workbench
+            .check_arguments(&call.name, &tool.spec().parameters, call.arguments.clone())
+            .map_err(invalid)?;
+        let accesses = tool
+            .accesses(&args, self.workbench.place())
+            .map_err(invalid)?;
+        Ok(Examined {
+            tool: Arc::clone(tool),
+            args,
+            accesses,
+        })
+    }
+
+    async fn announce(&self, call: &ToolCall, examined: Option<&Examined>, group: u32) {
+        self.feed
+            .send(EventKind::ToolStart(ToolStart {
+                tool_call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                args: examined.map_or_else(|| call.arguments.clone(), |call| call.args.clone()),
+                title: examined.map_or_else(
+                    || call.name.clone(),
+                    |examined| examined.tool.title(&examined.args),
+                ),
+                accesses: examined.map_or_else(Vec::new, |call| call.accesses.clone()),
+                parallel_group: group,
+            }))
+            .await;
+    }
+
+    async fn tell_decision(&self, call: &ToolCall, examined: &Examined, decision: &Decision) {
+        let request_id = clock::new_id();
+        let allowed = decision.verdict == Verdict::Allow;
+        self.feed
+            .send(EventKind::PermissionRequest(PermissionRequest {
+                agent_id: "main".to_owned(),
+                tool_name: call.name.clone(),
+                title: examined.tool.title(&examined.args),
+                content: describe(&examined.accesses),
+                options: [("allow", "Allow"), ("refuse", "Refuse")]
+                    .map(|(key, label)| (key.to_owned(), label.to_owned()))
+                    .into(),
+                request_id: request_id.clone(),
+                tool_call_id: call.id.clone(),
+                accesses: examined.accesses.clone(),
+                suggested_rule: decision.suggested_rule.clone(),
+            }))
+            .await;
+        self.feed
+            .send(EventKind::PermissionResponse(PermissionResponse {
+                tool_name: call.name.clone(),
+                selected: if allowed { "allow" } else { "refuse" }.to_owned(),
+                request_id,
+                tool_call_id: call.id.clone(),
+                by: decision.by,
+                rule: decision.rule.clone(),
+                reason: decision.reason.clone(),
+            }))
+            .await;
+    }
+
+    /// Books a denial; a tripped breaker or an `ask` that must fail ends the turn.
+    async fn book_denial(&mut self, decision: &Decision) -> Option<Stop> {
+        let breaker = self.accounts.book_denial();
+        if decision.verdict == Verdict::Fail {
+            return Some(Stop::Denied(format!(
+                "a call needs a person's approval and permissions.on_ask is `fail`: {}",
+                decision.reason
+            )));
+        }
+        let kind = breaker?;
+        self.accounts.reached(kind, &self.feed).await;
+        Some(Stop::Denied(format!(
+            "too many calls were denied; the last one: {}",
+            decision.reason
+        )))
+    }
+
+    /// Runs what was allowed, side by side; gives every outcome in call order.
+    async fn run_group<'c>(&self, taken: Vec<Taken<'c>>) -> Vec<(&'c ToolCall, Finished)> {
+        let runner = Runner {
+            workbench: self.workbench,
+            activity: self.activity,
+            feed: &self.feed,
+            cancel: self.interrupt.token(),
+            name: &self.name,
+        };
+        let calls: Vec<_> = taken
+            .into_iter()
+            .enumerate()
+            .map(|(index, taken)| conclude(&runner, index, taken))
+            .collect();
+        futures_util::stream::iter(calls)
+            .buffered(PARALLEL_MAX)
+            .collect()
+            .await
+    }
+
+    /// Writes a call's result into the history and watches for repeats.
+    async fn settle(&mut self, call: &ToolCall, finished: Finished) -> Result<Option<Stop>, Stop> {
+        let mut content = finished.content;
+        let mut stop = None;
+        if finished.ran {
+            let repeated = self
+                .repeats
+                .note(&call.name, &call.arguments, &finished.text);
+            self.accounts.book_repeats(self.repeats.count());
+            if let Some((action, count)) = repeated {
+                self.feed
+                    .send(EventKind::LoopDetected(LoopDetected {
+                        tool_name: call.name.clone(),
+                        count,
+                        action,
+                    }))
+                    .await;
+                match action {
+                    LoopAction::Remind => {
+                        content.push(Content::text(notes::repeated(
+                            count,
+                            self.accounts.limits().max_repeats,
+                        )));
+                    }
+                    LoopAction::Stop => {
+                        self.accounts.reached(LimitKind::Repeats, &self.feed).await;
+                        stop = Some(Stop::Limit(LimitKind::Repeats));
+                    }
+                }
+            }
+        }
+        let result = ToolResult {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            content,
+            details: finished.details,
+            is_error: finished.is_error,
+            timestamp: clock::unix_ms(),
+        };
+        self.store
+            .append(EntryKind::Message(Arc::new(Message::ToolResult(result))))?;
+        Ok(stop)
+    }
+}
+
+/// Brings one call to its end: runs it, or tells that it is not run.
+async fn conclude<'c>(
+    runner: &Runner<'_>,
+    index: usize,
+    taken: Taken<'c>,
+) -> (&'c ToolCall, Finished) {
+    match taken {
+        Taken::Allowed(call, examined) => {
+            let finished = runner.run(call, index, examined.tool, examined.args).await;
+            (call, finished)
+        }
+        Taken::Refused(call, refused) => {
+            let title = call.name.clone();
+            let finished = runner
+                .refuse(call, title, refused.status, refused.message)
+                .await;
+            (call, finished)
+        }
+    }
+}
+
+fn describe(accesses: &[Access]) -> String {
+    let one = |access: &Access| match access {
+        Access::Read(path) => format!("read {}", path.display()),
+        Access::Write(path) => format!("write {}", path.display()),
+        Access::Exec(command) => format!("run {command}"),
+    };
+    accesses.iter().map(one).collect::<Vec<_>>().join("\n")
+}

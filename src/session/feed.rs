@@ -1,0 +1,39 @@
+//! The session's end of the event channel, with the place filled in.
+
+use tokio::sync::mpsc;
+
+use crate::event::{Emission, EventKind, Place};
+
+/// Sends events of one place. Cheap enough to clone for every step.
+#[derive(Debug, Clone)]
+pub(super) struct Feed {
+    sender: mpsc::Sender<Emission>,
+    place: Place,
+}
+
+impl Feed {
+    pub(super) fn new(sender: mpsc::Sender<Emission>, place: Place) -> Self {
+        Self { sender, place }
+    }
+
+    /// Waits for room, so that nothing is dropped. When nobody listens any
+    /// more the run is over and the event has no reader to miss it.
+    pub(super) async fn send(&self, kind: EventKind) {
+        let place = self.place.clone();
+        let _ = self.sender.send(Emission { place, kind }).await;
+    }
+
+    /// The same feed inside turn `turn`.
+    pub(super) fn in_turn(&self, turn: u32) -> Self {
+        let mut inner = self.clone();
+        inner.place.turn = Some(turn);
+        inner
+    }
+
+    /// The same feed inside step `step`.
+    pub(super) fn in_step(&self, step: u32) -> Self {
+        let mut inner = self.clone();
+        inner.place.step = Some(step);
+        inner
+    }
+}

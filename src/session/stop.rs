@@ -1,0 +1,178 @@
+//! How a turn ends.
+
+use crate::event::{LimitKind, Reason};
+use crate::message::Usage;
+use crate::model::{GiveUp, ModelError, ModelErrorKind};
+use crate::store::StoreError;
+
+use super::interrupt::Cause;
+
+/// A turn's final answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The model's last text; never empty.
+    pub text: String,
+    /// Model calls that gave a reply.
+    pub steps: u32,
+    /// The turn's own usage.
+    pub usage: Usage,
+}
+
+/// Why a session stopped without a final answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// It was interrupted.
+    #[error("{}", describe_cause(.0))]
+    Interrupted(Cause),
+    /// A budget is spent.
+    #[error("the limit on {} is reached", limit_name(*.0))]
+    Limit(LimitKind),
+    /// Denials ended it.
+    #[error("{0}")]
+    Denied(String),
+    /// The model ended without a usable answer.
+    #[error("{0}")]
+    Incomplete(String),
+    /// The model could not be asked.
+    #[error("{error}")]
+    Model {
+        /// The last error.
+        #[source]
+        error: Box<ModelError>,
+        /// Why it was not tried again.
+        because: GiveUp,
+    },
+    /// The session could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A cost limit is set and the model's price is unknown.
+    #[error("the price of {0} is unknown, so the cost limit cannot be kept")]
+    UnknownPrice(String),
+}
+
+impl Stop {
+    /// The reason that a result document and the exit code give.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Interrupted(cause) => match cause {
+                Cause::Timeout | Cause::Idle => Reason::Timeout,
+                Cause::Output => Reason::Io,
+                Cause::Signal(1) => Reason::HungUp,
+                Cause::Signal(15) => Reason::Terminated,
+                Cause::Signal(_) | Cause::User => Reason::Interrupted,
+            },
+            Self::Limit(_) => Reason::Budget,
+            Self::Denied(_) => Reason::Denied,
+            Self::Incomplete(_) => Reason::Incomplete,
+            Self::Model { error, because } => model_reason(error, *because),
+            Self::Store(_) => Reason::Io,
+            Self::UnknownPrice(_) => Reason::Config,
+        }
+    }
+
+    /// What to do next, for people.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Model { error, .. } => error.hints.clone(),
+            Self::Limit(kind) => vec![format!("raise limits.{}", limit_field(*kind))],
+            Self::UnknownPrice(_) => vec![
+                "set limits.on_unknown_price: tokens_only and rely on limits.max_tokens".to_owned(),
+            ],
+            Self::Interrupted(Cause::Timeout) => vec!["raise limits.timeout".to_owned()],
+            Self::Interrupted(Cause::Idle) => vec!["raise limits.idle_timeout".to_owned()],
+            Self::Interrupted(_) | Self::Denied(_) | Self::Incomplete(_) | Self::Store(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// What machines may want to know of the error beyond its message.
+    pub fn details(&self) -> Option<serde_json::Value> {
+        let Self::Model { error, .. } = self else {
+            return None;
+        };
+        Some(serde_json::json!({
+            "httpStatus": error.http_status,
+            "providerCode": error.code,
+            "requestId": error.request_id,
+        }))
+    }
+
+    /// The provider's HTTP status, when there was one.
+    pub fn http_status(&self) -> Option<u16> {
+        match self {
+            Self::Model { error, .. } => error.http_status,
+            _ => None,
+        }
+    }
+
+    /// A stable name for the error report.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Model { error, .. } => error.kind.name(),
+            Self::UnknownPrice(_) => "unknown_price",
+            Self::Store(_) => "session_file",
+            Self::Limit(_) => "limit",
+            Self::Interrupted(Cause::Idle) => "idle",
+            Self::Interrupted(_) | Self::Denied(_) | Self::Incomplete(_) => self.reason().name(),
+        }
+    }
+}
+
+fn model_reason(error: &ModelError, because: GiveUp) -> Reason {
+    match error.kind {
+        ModelErrorKind::Auth | ModelErrorKind::Quota => Reason::Auth,
+        ModelErrorKind::RateLimited => Reason::RateLimited,
+        ModelErrorKind::Overloaded if because == GiveUp::WaitTooLong => Reason::RateLimited,
+        ModelErrorKind::Overloaded
+        | ModelErrorKind::Unavailable
+        | ModelErrorKind::Timeout
+        | ModelErrorKind::BadResponse
+        | ModelErrorKind::Truncated => Reason::Unavailable,
+        ModelErrorKind::ContextOverflow | ModelErrorKind::ContentFilter => Reason::Incomplete,
+        ModelErrorKind::InvalidRequest => Reason::Config,
+        ModelErrorKind::Script => Reason::BadTask,
+        ModelErrorKind::Cancelled => Reason::Interrupted,
+    }
+}
+
+fn describe_cause(cause: &Cause) -> String {
+    match cause {
+        Cause::User => "cancelled".to_owned(),
+        Cause::Signal(1) => "cancelled by SIGHUP".to_owned(),
+        Cause::Signal(2) => "cancelled by SIGINT".to_owned(),
+        Cause::Signal(15) => "cancelled by SIGTERM".to_owned(),
+        Cause::Signal(number) => format!("cancelled by signal {number}"),
+        Cause::Timeout => "the time limit is reached".to_owned(),
+        Cause::Idle => "nothing was heard of the model or a tool for too long".to_owned(),
+        Cause::Output => "results can no longer be written".to_owned(),
+    }
+}
+
+/// What a budget is called in a sentence.
+fn limit_name(kind: LimitKind) -> &'static str {
+    match kind {
+        LimitKind::Turns => "turns",
+        LimitKind::Cost => "cost",
+        LimitKind::Tokens => "tokens",
+        LimitKind::ToolCalls => "tool calls",
+        LimitKind::Repeats => "repeated calls",
+        LimitKind::DenialsInARow => "denials in a row",
+        LimitKind::Denials => "denials",
+        LimitKind::Time => "time",
+        LimitKind::Idle => "silence",
+    }
+}
+
+fn limit_field(kind: LimitKind) -> &'static str {
+    match kind {
+        LimitKind::Turns => "max_turns",
+        LimitKind::Cost => "max_cost_usd",
+        LimitKind::Tokens => "max_tokens",
+        LimitKind::ToolCalls => "max_tool_calls",
+        LimitKind::Repeats => "max_repeats",
+        LimitKind::DenialsInARow | LimitKind::Denials => "max_denials",
+        LimitKind::Time => "timeout",
+        LimitKind::Idle => "idle_timeout",
+    }
+}

@@ -1,0 +1,69 @@
+//! The watched working copy: its baseline is taken before the first call that
+//! could change it, so that a run which only reads pays nothing.
+
+use std::path::PathBuf;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{EventKind, Warning};
+use crate::tool::FileLedger;
+use crate::workspace::{Baseline, Changes, GitSettings, WorkspaceError};
+
+use super::feed::Feed;
+
+/// A working copy whose changes will be told.
+#[derive(Debug)]
+pub struct WorkingCopy {
+    root: PathBuf,
+    git: GitSettings,
+    baseline: Option<Baseline>,
+    attempted: bool,
+}
+
+impl WorkingCopy {
+    /// Watches `root`.
+    pub fn new(root: PathBuf, git: GitSettings) -> Self {
+        Self {
+            root,
+            git,
+            baseline: None,
+            attempted: false,
+        }
+    }
+
+    /// Takes the baseline, once. A failure is a warning.
+    pub(super) async fn before_change(&mut self, feed: &Feed, cancel: &CancellationToken) {
+        if self.attempted {
+            return;
+        }
+        self.attempted = true;
+        match Baseline::take(&self.root, &self.git, cancel).await {
+            Ok(baseline) => self.baseline = Some(baseline),
+            Err(error) => {
+                feed.send(EventKind::Warning(Warning {
+                    code: "baseline_failed".to_owned(),
+                    message: format!("{error}; what this job changes cannot be told"),
+                }))
+                .await;
+            }
+        }
+    }
+
+    /// What changed since the baseline; none when nothing could have.
+    ///
+    /// `cancel` is not the session's own interruption: the diff is written
+    /// whatever the outcome, as long as there is time for it.
+    pub(super) async fn changes(
+        &self,
+        files: &FileLedger,
+        cancel: &CancellationToken,
+    ) -> Option<Result<Changes, WorkspaceError>> {
+        let baseline = self.baseline.as_ref()?;
+        let images: Vec<_> = files
+            .before_images()
+            .into_iter()
+            .map(|image| (image.path, image.content))
+            .collect();
+        Some(baseline.diff(&images, cancel).await)
+    }
+}
