@@ -13,5 +13,6 @@ pub mod report;
 pub mod secret;
 pub mod session;
 pub mod store;
+pub mod task;
 pub mod tool;
 pub mod workspace;

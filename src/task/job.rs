@@ -1,0 +1,356 @@
+//! The job of a checked task: paths, rules and secrets become what they stand for.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::event::Warning;
+use crate::model::RetryPolicy;
+use crate::policy::{Effect, Mode, Permissions, Rule};
+use crate::session::{DenialLimits, Limits};
+use crate::task::file::{LimitsSection, RuleEntry, TaskFile};
+use crate::task::parameters::Params;
+use crate::task::plan::{CommandEnv, Job, Secret, Settings, WorkspaceSpec};
+use crate::task::resolve::{Resolution, Texts};
+use crate::task::resolved;
+use crate::task::tree::{Kind, Node};
+
+/// A secret shorter than this would make holes in harmless text.
+const SECRET_LEN_MIN: usize = 8;
+
+impl Resolution<'_> {
+    /// The job of `task`, which is `root` decoded; what is wrong with it is reported.
+    pub(super) fn job(
+        &mut self,
+        task: TaskFile,
+        root: &Node,
+        texts: Texts,
+        params: &Params,
+    ) -> Job {
+        let mut warnings = Vec::new();
+        let mut job = Job {
+            name: task.name.clone().unwrap_or_else(|| self.default_name()),
+            description: task.description.clone(),
+            labels: task.labels.clone(),
+            params: params
+                .iter()
+                .map(|(name, param)| (name.clone(), param.value.clone().unwrap_or_default()))
+                .collect(),
+            prompt: texts.prompt,
+            instructions: texts.instructions,
+            append_system_prompt: self.overrides.append_system_prompt.clone(),
+            settings: self.settings(&task, root),
+            limits: self.limits(&task.limits, root),
+            retry: self.retry(&task, root),
+            permissions: self.permissions(&task, root),
+            env: CommandEnv {
+                inherit: task.env.inherit,
+                set: task.env.set.clone(),
+                pass: task.env.pass.clone(),
+            },
+            secrets: self.secrets(&task, root, &mut warnings),
+            tools: self.tools(&task, root),
+            workspace: self.workspace(&task, root),
+            reports_dir: self.reports_dir(&task, root),
+            persist_session: task.session.persist,
+            file: self.file.clone(),
+            resolved: Value::Null,
+            warnings,
+        };
+        job.resolved = resolved::document(&job);
+        job
+    }
+
+    /// The file's stem as a slug.
+    fn default_name(&self) -> String {
+        let stem = self
+            .file
+            .as_deref()
+            .and_then(Path::file_stem)
+            .unwrap_or_default();
+        let slug: String = stem
+            .to_string_lossy()
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '_' {
+                    c.to_ascii_lowercase()
+                } else {
+                    '-'
+                }
+            })
+            .take(64)
+            .collect();
+        let slug = slug.trim_matches(['-', '_']);
+        if slug.is_empty() {
+            "task".to_owned()
+        } else {
+            slug.to_owned()
+        }
+    }
+
+    fn settings(&self, task: &TaskFile, root: &Node) -> Settings {
+        let settings = &task.settings;
+        let model = settings
+            .model
+            .as_ref()
+            .map(|model| match model.strip_prefix("scripted/") {
+                Some(path) => {
+                    let at = root
+                        .at_path(&["settings", "model"])
+                        .map_or(root.at, |node| node.at);
+                    format!("scripted/{}", tidy(&self.base(at).join(path)).display())
+                }
+                None => model.clone(),
+            });
+        Settings {
+            model,
+            base_url: settings.base_url.clone(),
+            thinking: settings.thinking,
+            max_output_tokens: settings.max_output_tokens,
+            temperature: settings.temperature,
+        }
+    }
+
+    fn limits(&mut self, limits: &LimitsSection, root: &Node) -> Limits {
+        let in_order = limits.max_denials.consecutive <= limits.max_denials.total;
+        if let Some(node) = root.at_path(&["limits", "max_denials", "consecutive"])
+            && !in_order
+        {
+            let message = "`limits.max_denials.consecutive` must not be more than `total`";
+            self.report.error(node.at, "out_of_range", message);
+        }
+        let mut warn_at = limits.warn_at.clone();
+        warn_at.sort_by(f64::total_cmp);
+        Limits {
+            max_turns: limits.max_turns,
+            max_cost_usd: limits.max_cost_usd,
+            cost_cap_asked: root.at_path(&["limits", "max_cost_usd"]).is_some(),
+            max_tokens: limits.max_tokens,
+            max_tool_calls: limits.max_tool_calls,
+            max_repeats: limits.max_repeats,
+            max_denials: DenialLimits {
+                consecutive: limits.max_denials.consecutive,
+                total: limits.max_denials.total.max(limits.max_denials.consecutive),
+            },
+            timeout: limits.timeout.0,
+            idle_timeout: limits.idle_timeout.0,
+            command_timeout: limits.command_timeout.0,
+            max_retry_wait: limits.max_retry_wait.0,
+            warn_at,
+            on_exhausted: limits.on_exhausted,
+            on_unknown_price: limits.on_unknown_price,
+        }
+    }
+
+    fn retry(&mut self, task: &TaskFile, root: &Node) -> RetryPolicy {
+        let retry = &task.retry;
+        let written = ["base_delay", "max_delay"]
+            .iter()
+            .find_map(|key| root.at_path(&["retry", key]));
+        if let Some(node) = written
+            && retry.base_delay > retry.max_delay
+        {
+            let message = "`retry.base_delay` must not be longer than `retry.max_delay`";
+            self.report.error(node.at, "out_of_range", message);
+        }
+        RetryPolicy {
+            max_attempts: retry.max_attempts,
+            base_delay: retry.base_delay.0,
+            max_delay: Duration::max(retry.max_delay.0, retry.base_delay.0),
+            max_wait: task.limits.max_retry_wait.0,
+        }
+    }
+
+    fn permissions(&mut self, task: &TaskFile, root: &Node) -> Permissions {
+        let section = &task.permissions;
+        if section.mode == Mode::Bypass && !self.overrides.allow_bypass {
+            let at = root
+                .at_path(&["permissions", "mode"])
+                .map_or(root.at, |node| node.at);
+            let hint = "give `--allow-bypass` as well".to_owned();
+            let message = "permission mode `bypass` is not allowed here";
+            self.report.error_with(at, "bypass", message, hint);
+        }
+        let directories = root.at_path(&["permissions", "additional_directories"]);
+        let mut additional_directories = Vec::new();
+        for node in directories.map_or(&[][..], Node::items) {
+            additional_directories.extend(self.directory(node));
+        }
+        Permissions {
+            mode: section.mode,
+            allow: self.rules("allow", &section.allow, root),
+            ask: self.rules("ask", &section.ask, root),
+            deny: self.rules("deny", &section.deny, root),
+            on_ask: section.on_ask,
+            fail_on_denied: section.fail_on_denied,
+            additional_directories,
+        }
+    }
+
+    fn rules(&mut self, list: &str, entries: &[RuleEntry], root: &Node) -> Vec<Rule> {
+        let nodes = root
+            .at_path(&["permissions", list])
+            .map_or(&[][..], Node::items);
+        let effect = if list == "allow" {
+            Effect::Allow
+        } else {
+            Effect::Deny
+        };
+        let mut rules = Vec::new();
+        for (index, (entry, node)) in entries.iter().zip(nodes).enumerate() {
+            let flag = self.report.name(node.at.source);
+            let origin = match flag {
+                "--allow" | "--deny" => flag.to_owned(),
+                _ => format!("permissions.{list}[{index}]"),
+            };
+            let rule = match entry {
+                RuleEntry::Text(text) => Rule::parse(text, &origin),
+                RuleEntry::Checked(checked) => {
+                    Rule::parse(&checked.rule, &origin).and_then(|rule| {
+                        rule.with_examples(effect, &checked.matching, &checked.not_match)
+                    })
+                }
+            };
+            match rule {
+                Ok(rule) => rules.push(rule),
+                Err(error) => {
+                    let at = node.get("rule").map_or(node.at, |rule| rule.at);
+                    self.report.error(at, "bad_rule", error.to_string());
+                }
+            }
+        }
+        rules
+    }
+
+    fn secrets(
+        &mut self,
+        task: &TaskFile,
+        root: &Node,
+        warnings: &mut Vec<Warning>,
+    ) -> Vec<Secret> {
+        let nodes = root.get("secrets").map_or(&[][..], Node::items);
+        let mut secrets: Vec<Secret> = Vec::new();
+        for (entry, node) in task.secrets.iter().zip(nodes) {
+            let place = |key: &str| node.get(key).map_or(node.at, |node| node.at);
+            if secrets.iter().any(|secret| secret.name == entry.name) {
+                let message = format!("the secret `{}` is declared twice", entry.name);
+                self.report
+                    .error(place("name"), "duplicate_secret", message);
+                continue;
+            }
+            let value = self
+                .overrides
+                .env
+                .get(&entry.from_env)
+                .filter(|value| !value.is_empty());
+            let Some(value) = value else {
+                if entry.required {
+                    let message = format!("the environment variable {} is not set", entry.from_env);
+                    let hint = format!(
+                        "the secret `{}` comes from it; or write `required: false`",
+                        entry.name
+                    );
+                    self.report
+                        .error_with(place("from_env"), "missing_secret", message, hint);
+                }
+                continue;
+            };
+            if value.len() < SECRET_LEN_MIN {
+                warnings.push(Warning {
+                    code: "short_secret".to_owned(),
+                    message: format!(
+                        "the secret `{}` has fewer than {SECRET_LEN_MIN} characters: \
+                         hiding it may hide harmless text too",
+                        entry.name
+                    ),
+                });
+            }
+            secrets.push(Secret {
+                name: entry.name.clone(),
+                value: value.clone(),
+            });
+        }
+        secrets
+    }
+
+    fn tools(&mut self, task: &TaskFile, root: &Node) -> Vec<String> {
+        let nodes = root
+            .at_path(&["tools", "enabled"])
+            .map_or(&[][..], Node::items);
+        let mut names: Vec<String> = Vec::new();
+        for (index, tool) in task.tools.enabled.iter().enumerate() {
+            let name = tool.name().to_owned();
+            if names.contains(&name) {
+                let at = nodes.get(index).map_or(root.at, |node| node.at);
+                let message = format!("the tool `{name}` is there twice");
+                self.report.error(at, "duplicate_tool", message);
+            } else {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn workspace(&mut self, task: &TaskFile, root: &Node) -> WorkspaceSpec {
+        let path = match root
+            .at_path(&["workspace", "path"])
+            .filter(|node| node.text().is_some())
+        {
+            Some(node) => self.directory(node),
+            None => {
+                let cwd = self.overrides.cwd.display().to_string();
+                let source = self.report.source("the current directory", cwd);
+                let at = self.report.whole(source);
+                self.directory(&Node::literal(Kind::Text(".".to_owned()), at))
+            }
+        };
+        WorkspaceSpec {
+            path: path.unwrap_or_default(),
+            isolation: task.workspace.isolation,
+            require_clean: task.workspace.require_clean,
+        }
+    }
+
+    /// An existing directory, absolute and real; none when it is not, which is reported.
+    fn directory(&mut self, node: &Node) -> Option<PathBuf> {
+        let path = self.base(node.at).join(self.expand_home(node.text()?));
+        let shown = path.display();
+        match std::fs::canonicalize(&path) {
+            Ok(real) if real.is_dir() => Some(real),
+            Ok(_) => {
+                self.report.error(
+                    node.at,
+                    "no_directory",
+                    format!("{shown} is not a directory"),
+                );
+                None
+            }
+            Err(_) => {
+                self.report
+                    .no_input(node.at, format!("there is no directory {shown}"));
+                None
+            }
+        }
+    }
+
+    /// `~/x` below the user's home directory, when that is known.
+    fn expand_home(&self, path: &str) -> PathBuf {
+        match (&self.overrides.home, path.strip_prefix("~/")) {
+            (Some(home), Some(rest)) => home.join(rest),
+            _ => PathBuf::from(path),
+        }
+    }
+
+    fn reports_dir(&self, task: &TaskFile, root: &Node) -> PathBuf {
+        match (&task.reports.dir, root.at_path(&["reports", "dir"])) {
+            (Some(dir), Some(node)) => tidy(&self.base(node.at).join(self.expand_home(dir))),
+            _ => self.overrides.cwd.join(".agent/runs"),
+        }
+    }
+}
+
+/// `path` without `.` parts; `..` stays, because of links.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().collect()
+}

@@ -1,0 +1,33 @@
+//! What was asked: a task file, its parameters and the flags, resolved to a [`Job`].
+//!
+//! [`load`] goes one way: YAML (`yaml`) to a tree that knows its places (`tree`), flags
+//! into the tree (`overrides`), parameters (`parameters`), templates in its
+//! texts (`template`), the schema over all of it (`validate`), and from what is
+//! then known to be right a job (`resolve`, `job`). Nothing stops at the first
+//! mistake: [`Diagnostics`] has them all.
+
+mod defaults;
+mod diagnostics;
+pub mod duration;
+pub mod file;
+mod hash;
+mod job;
+mod overrides;
+mod parameters;
+mod plan;
+mod read;
+mod resolve;
+mod resolved;
+mod schema;
+mod template;
+mod tree;
+mod untrusted;
+mod validate;
+mod yaml;
+
+pub use diagnostics::{Diagnostic, Diagnostics, Kind};
+pub use hash::config_hash;
+pub use overrides::Overrides;
+pub use plan::{CommandEnv, Inherit, Isolation, Job, Secret, Settings, WorkspaceSpec};
+pub use resolve::{implicit, load};
+pub use schema::schema;

@@ -1,0 +1,148 @@
+//! What was asked, resolved: nothing here is optional that need not be.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::Warning;
+use crate::model::{self, RetryPolicy, ThinkingLevel};
+use crate::policy::Permissions;
+use crate::session::Limits;
+
+/// One job: a task file with its parameters, or an implicit task of the command line.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// A slug.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// For reports.
+    pub labels: BTreeMap<String, String>,
+    /// The parameters as resolved.
+    pub params: BTreeMap<String, Value>,
+    /// The task.
+    pub prompt: String,
+    /// System-side instructions.
+    pub instructions: Option<String>,
+    /// What the command line adds to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// The model and how it is called.
+    pub settings: Settings,
+    /// What the job may use.
+    pub limits: Limits,
+    /// How failed model calls are tried again.
+    pub retry: RetryPolicy,
+    /// What the model may do.
+    pub permissions: Permissions,
+    /// What commands see of the environment.
+    pub env: CommandEnv,
+    /// Values that no output may show. A command gets one as a variable when
+    /// [`CommandEnv::pass`] has its name; it then goes before a variable of
+    /// the environment of that name.
+    pub secrets: Vec<Secret>,
+    /// The names of the enabled tools.
+    pub tools: Vec<String>,
+    /// Where the job works.
+    pub workspace: WorkspaceSpec,
+    /// The parent of run directories, absolute; it need not exist.
+    pub reports_dir: PathBuf,
+    /// Whether the session is written to disk.
+    pub persist_session: bool,
+    /// The task file, absolute; none for an implicit task.
+    pub file: Option<PathBuf>,
+    /// The task as resolved, for `run.json` and the configuration hash: keys
+    /// in camel case, no value of a secret.
+    pub resolved: Value,
+    /// What is worth a look but no error.
+    pub warnings: Vec<Warning>,
+}
+
+impl Job {
+    /// The model as reports name it: `provider/id`, or the name as given when
+    /// there is no such model; empty when none is named.
+    pub fn model_name(&self) -> String {
+        let Some(name) = &self.settings.model else {
+            return String::new();
+        };
+        model::resolve(name, self.settings.base_url.as_deref())
+            .map_or_else(|_| name.clone(), |model| model.full_id())
+    }
+}
+
+/// The model and how it is called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// `provider/id`, a bare id, `openai-chat/any-id`, or `scripted/<absolute
+    /// path>`; none leaves the choice to the credentials that there are.
+    pub model: Option<String>,
+    /// Replaces the provider's base URL.
+    pub base_url: Option<String>,
+    /// How much to think.
+    pub thinking: ThinkingLevel,
+    /// The most tokens of a reply; none is the model's own limit, at most 32,000.
+    pub max_output_tokens: Option<u64>,
+    /// The sampling temperature.
+    pub temperature: Option<f64>,
+}
+
+/// What commands see of the environment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommandEnv {
+    /// What they get without being named.
+    pub inherit: Inherit,
+    /// Variables with a value of the task's own.
+    pub set: BTreeMap<String, String>,
+    /// Variables passed on by name.
+    pub pass: Vec<String>,
+}
+
+/// What commands inherit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Inherit {
+    /// `PATH`, `HOME`, locale, terminal, `TMPDIR`, `USER`, `SHELL`, `TZ`, `CI`.
+    #[default]
+    Minimal,
+    /// Only what `set` and `pass` name, and `PATH`.
+    None,
+}
+
+/// A declared secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// Its name, for diagnostics.
+    pub name: String,
+    /// Its value; never printed.
+    pub value: String,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secret({}, ***)", self.name)
+    }
+}
+
+/// Where a job works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceSpec {
+    /// An existing directory, absolute and real.
+    pub path: PathBuf,
+    /// What of it the job sees.
+    pub isolation: Isolation,
+    /// Whether uncommitted changes refuse the run.
+    pub require_clean: bool,
+}
+
+/// How a job's workspace relates to the directory it names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// The job works in the directory itself.
+    #[default]
+    None,
+    /// The job works in a temporary copy; the patch is what remains.
+    Copy,
+}

@@ -1,0 +1,79 @@
+//! Files that a task names, read at once or refused at once.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadError {
+    /// It is missing, unreadable, or no ordinary file.
+    #[error("{0}")]
+    NoInput(String),
+    /// It is there but is not what can be used.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// The text of an ordinary file of at most `bytes_max` bytes, without a byte
+/// order mark. A pipe or a device is refused, never waited for.
+///
+/// # Errors
+///
+/// When there is no such file, or it is too large or not UTF-8.
+pub(super) fn text(path: &Path, bytes_max: u64) -> Result<String, ReadError> {
+    let shown = path.display();
+    let no_input = |why: &str| ReadError::NoInput(format!("cannot read {shown}: {why}"));
+    // Without O_NONBLOCK opening a pipe that nobody writes to waits for ever.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let handle = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|errno| no_input(&plain(&std::io::Error::from(errno))))?;
+    let file = File::from(handle);
+    let kind = file.metadata().map_err(|error| no_input(&plain(&error)))?;
+    if kind.is_dir() {
+        return Err(no_input("it is a directory"));
+    }
+    if !kind.is_file() {
+        return Err(no_input("it is not an ordinary file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| no_input(&plain(&error)))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(ReadError::Unfit(format!(
+            "{shown} is larger than {bytes_max} bytes"
+        )));
+    }
+    decode(bytes).map_err(|why| ReadError::Unfit(format!("{shown} {why}")))
+}
+
+/// UTF-8 without a byte order mark.
+fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Err("is UTF-16; save it as UTF-8".to_owned());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text
+            .strip_prefix('\u{feff}')
+            .map(str::to_owned)
+            .unwrap_or(text)),
+        Err(error) => {
+            let place = error.utf8_error().valid_up_to();
+            Err(format!(
+                "is not UTF-8: the byte at offset {place} begins no character"
+            ))
+        }
+    }
+}
+
+/// An error without its number, in lower case.
+fn plain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string().to_lowercase(),
+    }
+}

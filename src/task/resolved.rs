@@ -1,0 +1,84 @@
+//! The resolved task as a JSON document.
+
+use serde_json::{Map, Value, json};
+
+use crate::policy::Rule;
+use crate::session::Limits;
+use crate::task::duration;
+use crate::task::plan::Job;
+
+/// Everything that decides what the job does, with keys in camel case and
+/// durations as people write them. Of secrets it has the names only.
+pub(super) fn document(job: &Job) -> Value {
+    let permissions = &job.permissions;
+    let texts =
+        |rules: &[Rule]| -> Value { rules.iter().map(|rule| Value::from(rule.text())).collect() };
+    json!({
+        "version": 1,
+        "name": job.name,
+        "description": job.description,
+        "labels": job.labels,
+        "file": job.file,
+        "params": job.params.iter().map(|(k, v)| (k.clone(), v.clone())).collect::<Map<_, _>>(),
+        "prompt": job.prompt,
+        "instructions": job.instructions,
+        "appendSystemPrompt": job.append_system_prompt,
+        "settings": {
+            "model": job.settings.model,
+            "baseUrl": job.settings.base_url,
+            "thinking": job.settings.thinking,
+            "maxOutputTokens": job.settings.max_output_tokens,
+            "temperature": job.settings.temperature,
+        },
+        "limits": limits(&job.limits),
+        "retry": {
+            "maxAttempts": job.retry.max_attempts,
+            "baseDelay": duration::format(job.retry.base_delay),
+            "maxDelay": duration::format(job.retry.max_delay),
+        },
+        "permissions": {
+            "mode": permissions.mode,
+            "allow": texts(&permissions.allow),
+            "ask": texts(&permissions.ask),
+            "deny": texts(&permissions.deny),
+            "onAsk": permissions.on_ask,
+            "failOnDenied": permissions.fail_on_denied,
+            "additionalDirectories": permissions.additional_directories,
+        },
+        "env": {
+            "inherit": job.env.inherit,
+            "set": job.env.set,
+            "pass": job.env.pass,
+        },
+        "secrets": job.secrets.iter().map(|secret| secret.name.as_str()).collect::<Vec<_>>(),
+        "tools": { "enabled": job.tools },
+        "workspace": {
+            "path": job.workspace.path,
+            "isolation": job.workspace.isolation,
+            "requireClean": job.workspace.require_clean,
+        },
+        "reports": { "dir": job.reports_dir },
+        "session": { "persist": job.persist_session },
+    })
+}
+
+fn limits(limits: &Limits) -> Value {
+    json!({
+        "maxTurns": limits.max_turns,
+        "maxCostUsd": limits.max_cost_usd,
+        "maxTokens": limits.max_tokens,
+        "maxToolCalls": limits.max_tool_calls,
+        "maxRepeats": limits.max_repeats,
+        "maxDenials": {
+            "consecutive": limits.max_denials.consecutive,
+            "total": limits.max_denials.total,
+        },
+        "timeout": duration::format(limits.timeout),
+        "idleTimeout": duration::format(limits.idle_timeout),
+        "commandTimeout": duration::format(limits.command_timeout),
+        "maxRetryWait": duration::format(limits.max_retry_wait),
+        "warnAt": limits.warn_at,
+        "onExhausted": limits.on_exhausted,
+        "onUnknownPrice": limits.on_unknown_price,
+    })
+}

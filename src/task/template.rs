@@ -1,0 +1,259 @@
+//! Templates in the texts of a task: `{{ name }}` stands for a parameter.
+//!
+//! The tree exists before its texts are rendered, so a value can never add a
+//! key, an item or a type. Values from elsewhere are fenced as data.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+use serde_json::Value;
+
+use crate::task::diagnostics::{At, Report, did_you_mean};
+use crate::task::parameters::Params;
+use crate::task::tree::{Kind, Node};
+use crate::task::untrusted::{self, find};
+
+/// Steps of one template; a loop over a parameter's characters fits, a bomb does not.
+const FUEL: u64 = 200_000;
+
+/// The most that one text may become, in bytes.
+const RENDERED_MAX: usize = 4 << 20;
+
+/// Renders texts with the parameters of a task and notes which were used.
+pub(super) struct Templates<'a> {
+    environment: Environment<'static>,
+    params: &'a Params,
+    values: BTreeMap<&'a str, minijinja::Value>,
+    used: BTreeSet<String>,
+}
+
+impl<'a> Templates<'a> {
+    /// Templates that know `params`.
+    pub(super) fn new(params: &'a Params) -> Self {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_syntax(keep_trailing_newline());
+        environment.set_fuel(Some(FUEL));
+        environment.remove_global("debug");
+        let values = params
+            .iter()
+            .filter_map(|(name, param)| {
+                let value = match param.value.as_ref()? {
+                    Value::Null => minijinja::Value::from(""),
+                    Value::String(text) if param.untrusted => untrusted::fence(name, text).into(),
+                    value => minijinja::value::Serde(value).into(),
+                };
+                Some((name.as_str(), value))
+            })
+            .collect();
+        Self {
+            environment,
+            params,
+            values,
+            used: BTreeSet::new(),
+        }
+    }
+
+    /// Renders all texts below `node`, in place; what cannot be rendered is
+    /// reported and becomes [`Kind::Broken`].
+    pub(super) fn tree(&mut self, node: &mut Node, report: &mut Report) {
+        match &mut node.kind {
+            Kind::Map(entries) => {
+                for entry in entries {
+                    if entry.key == "prompt" {
+                        self.prompt(&mut entry.value, report);
+                    } else {
+                        self.inner(&mut entry.value, report);
+                    }
+                }
+            }
+            _ => self.inner(node, report),
+        }
+    }
+
+    fn inner(&mut self, node: &mut Node, report: &mut Report) {
+        match &mut node.kind {
+            Kind::List(items) => items.iter_mut().for_each(|item| self.inner(item, report)),
+            Kind::Map(entries) => {
+                entries
+                    .iter_mut()
+                    .for_each(|entry| self.inner(&mut entry.value, report));
+            }
+            _ => self.leaf(node, Place::Elsewhere, report),
+        }
+    }
+
+    /// Renders one text outside the prompt.
+    pub(super) fn text(&mut self, node: &mut Node, report: &mut Report) {
+        self.leaf(node, Place::Elsewhere, report);
+    }
+
+    /// Renders the prompt, the only text that may use untrusted parameters.
+    pub(super) fn prompt(&mut self, node: &mut Node, report: &mut Report) {
+        self.leaf(node, Place::Prompt, report);
+    }
+
+    /// Reports the parameters that nothing used.
+    pub(super) fn report_unused(&self, report: &mut Report) {
+        for (name, param) in self.params {
+            if param.declared && !self.used.contains(name) {
+                let message = format!("the parameter `{name}` is not used");
+                let hint =
+                    format!("write `{{{{ {name} }}}}` where its value belongs, or remove it");
+                report.error_with(param.at, "unused_parameter", message, hint);
+            }
+        }
+    }
+
+    fn leaf(&mut self, node: &mut Node, place: Place, report: &mut Report) {
+        let Kind::Text(text) = &node.kind else { return };
+        if node.literal || !["{{", "{%", "{#"].iter().any(|open| text.contains(open)) {
+            return;
+        }
+        let text = text.clone();
+        node.kind = match self.render(&text, node.at, place, report) {
+            Some(rendered) => Kind::Text(rendered),
+            None => Kind::Broken,
+        };
+    }
+
+    fn render(&mut self, text: &str, at: At, place: Place, report: &mut Report) -> Option<String> {
+        let template = match self.environment.template_from_str(text) {
+            Ok(template) => template,
+            Err(error) => {
+                report.error_with(at, "bad_template", explain(&error), literal_hint());
+                let params = self
+                    .params
+                    .keys()
+                    .filter(|name| text.contains(name.as_str()));
+                self.used.extend(params.cloned());
+                return None;
+            }
+        };
+        let mut fine = true;
+        let undeclared = template.undeclared_variables(false).into_iter();
+        // The list has gaps: it does not look into slices.
+        let named = self
+            .params
+            .keys()
+            .filter(|name| untrusted::is_named(text, name));
+        let names: BTreeSet<String> = undeclared.chain(named.cloned()).collect();
+        for name in names {
+            let Some(param) = self.params.get(&name) else {
+                if self.environment.globals().any(|(global, _)| global == name) {
+                    continue;
+                }
+                let message = format!("`{name}` is no parameter of this task");
+                let hint = did_you_mean(&name, self.params.keys().map(String::as_str))
+                    .or_else(|| Some(format!("declare it under `parameters`; {}", literal_hint())));
+                report.error_with(
+                    find(report.text(at.source), at, &name),
+                    "undefined",
+                    message,
+                    hint,
+                );
+                fine = false;
+                continue;
+            };
+            self.used.insert(name.clone());
+            fine &= param.value.is_some();
+            if param.untrusted
+                && let Some(message) = self.misuse(text, &name, place)
+            {
+                let written = report.text(at.source);
+                let place =
+                    untrusted::find_misuse(written, at, &name).filter(|_| place == Place::Prompt);
+                let place = place.unwrap_or_else(|| find(written, at, &name));
+                report.error(place, "untrusted", message);
+                fine = false;
+            }
+        }
+        if !fine {
+            return None;
+        }
+        let mut output = Capped(Vec::new());
+        match template.render_captured_to(&self.values, &mut output) {
+            Ok(_) => String::from_utf8(output.0).ok(),
+            Err(error) => {
+                report.error(at, "bad_template", explain(&error));
+                None
+            }
+        }
+    }
+
+    /// Why an untrusted parameter cannot be used like this.
+    fn misuse(&self, text: &str, name: &str, place: Place) -> Option<String> {
+        if place == Place::Elsewhere {
+            return Some(format!(
+                "`{name}` is untrusted: it can be used in the prompt only"
+            ));
+        }
+        // With its plain uses taken away, nothing may be left that reads it: a
+        // filter or a slice could take the fence off.
+        let rest = untrusted::without_plain_uses(text, name);
+        let left = self
+            .environment
+            .template_from_str(&rest)
+            .ok()?
+            .undeclared_variables(false);
+        (left.contains(name) || untrusted::is_named(&rest, name)).then(|| {
+            format!("`{name}` is untrusted: it can only be inserted as `{{{{ {name} }}}}`")
+        })
+    }
+}
+
+/// The usual braces; what a text ends with stays.
+fn keep_trailing_newline() -> SyntaxConfig {
+    SyntaxConfig::builder()
+        .keep_trailing_newline(true)
+        .build()
+        .unwrap_or_default()
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Prompt,
+    Elsewhere,
+}
+
+fn explain(error: &minijinja::Error) -> String {
+    match error.kind() {
+        ErrorKind::OutOfFuel => "the template does too much".to_owned(),
+        ErrorKind::WriteFailure => format!("the template makes more than {RENDERED_MAX} bytes"),
+        kind => {
+            let line = error
+                .line()
+                .filter(|line| *line > 1)
+                .map(|line| format!(" (line {line} of the text)"));
+            let what = error
+                .detail()
+                .map_or_else(|| kind.to_string(), str::to_owned);
+            format!("the template is wrong: {what}{}", line.unwrap_or_default())
+        }
+    }
+}
+
+fn literal_hint() -> String {
+    "for braces that stand for themselves write {% raw %}…{% endraw %}".to_owned()
+}
+
+/// A buffer that refuses more than [`RENDERED_MAX`].
+struct Capped(Vec<u8>);
+
+impl io::Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > RENDERED_MAX {
+            return Err(io::Error::other("too long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
