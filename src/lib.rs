@@ -1,6 +1,7 @@
 //! A headless coding-agent runner for CI.
 
 pub mod access;
+pub mod cli;
 pub mod clock;
 pub mod context;
 pub mod event;
@@ -10,6 +11,7 @@ pub mod model;
 pub mod policy;
 pub mod process;
 pub mod report;
+pub mod run;
 pub mod secret;
 pub mod session;
 pub mod store;

@@ -1,3 +1,5 @@
 //! The `agent` program.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    agent::cli::main()
+}

@@ -1,6 +1,7 @@
 //! The integration tests: one crate, one file an area.
 
 mod context_prompt;
+mod harness;
 mod model_catalog;
 mod model_errors;
 mod model_http;
@@ -38,6 +39,7 @@ mod task_overrides;
 mod task_parameters;
 mod task_schema;
 mod task_yaml;
+mod tidy;
 mod tool_bash;
 mod tool_edit;
 mod tool_read;

@@ -1,0 +1,131 @@
+//! The process's surroundings: environment, terminal, standard streams.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use crate::event::Reason;
+use crate::report::Style;
+use crate::run::Environment;
+
+use super::exit::Exit;
+use super::flags::ColorChoice;
+
+/// What the process was given to work with, read once.
+#[derive(Debug)]
+pub(super) struct Console {
+    environment: Environment,
+    stderr_is_terminal: bool,
+    failed: Cell<bool>,
+}
+
+impl Console {
+    /// Reads the process's environment. Variables that are not UTF-8 are left
+    /// out: no setting of ours could be spelled in them.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one reader of the environment"
+    )]
+    pub(super) fn of_process() -> Self {
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        Self {
+            environment: Environment::new(variables),
+            stderr_is_terminal: io::stderr().is_terminal(),
+            failed: Cell::new(false),
+        }
+    }
+
+    /// The environment.
+    pub(super) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The directory in which the command works.
+    pub(super) fn directory(&self, wanted: Option<&PathBuf>) -> io::Result<PathBuf> {
+        let current = std::env::current_dir()?;
+        match wanted {
+            Some(path) => current.join(path).canonicalize(),
+            None => Ok(current),
+        }
+    }
+
+    /// Whether a person watches standard error on a terminal that can redraw.
+    pub(super) fn is_interactive(&self) -> bool {
+        self.stderr_is_terminal && self.environment.value("TERM") != Some("dumb") && !self.in_ci()
+    }
+
+    /// How text for people looks on standard error.
+    pub(super) fn style(&self, choice: ColorChoice) -> Style {
+        let forced = self
+            .environment
+            .value("CLICOLOR_FORCE")
+            .is_some_and(|value| value != "0");
+        let color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if self.environment.value("NO_COLOR").is_some() => false,
+            ColorChoice::Auto => forced || self.is_interactive(),
+        };
+        Style {
+            color,
+            unicode: self.speaks_unicode(),
+        }
+    }
+
+    fn in_ci(&self) -> bool {
+        self.environment
+            .value("CI")
+            .is_some_and(|value| !matches!(value, "0" | "false"))
+    }
+
+    fn speaks_unicode(&self) -> bool {
+        ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find_map(|name| self.environment.value(name))
+            .is_some_and(|locale| {
+                let locale = locale.to_ascii_lowercase();
+                locale.contains("utf-8") || locale.contains("utf8")
+            })
+    }
+
+    /// Prints to standard output. A reader that went away is no failure.
+    pub(super) fn print(&self, text: &str) {
+        let mut stdout = io::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.failed.set(true);
+            self.complain(&format!(
+                "agent: cannot write to standard output: {error}\n"
+            ));
+        }
+    }
+
+    /// Prints to standard error; when that is closed, nobody can be told.
+    pub(super) fn complain(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Whether standard output could not be written.
+    pub(super) fn failed(&self) -> bool {
+        self.failed.get()
+    }
+
+    /// Prints help, the version or a usage error where it belongs.
+    pub(super) fn usage(&self, error: &clap::Error) -> Exit {
+        let text = error.render().to_string();
+        if error.use_stderr() {
+            self.complain(&text);
+            Exit::Reason(Reason::Usage)
+        } else {
+            self.print(&text);
+            Exit::Done
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The flags that `agent run`, `agent check` and `agent -p` share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::task::Overrides;
+
+use super::console::Console;
+
+/// Flags that change what a task says, and where output goes.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct RunFlags {
+    #[command(flatten)]
+    pub(super) task: TaskFlags,
+
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
+}
+
+/// Flags that change what a task says.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Task")]
+pub(super) struct TaskFlags {
+    /// The model: provider/id, scripted/<file>, or openai-chat/<id> with --base-url.
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
+    /// Replaces the provider's base URL.
+    #[arg(long, value_name = "URL")]
+    pub(super) base_url: Option<String>,
+
+    /// How much the model thinks: off, minimal, low, medium, high, xhigh, max.
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) thinking: Option<String>,
+
+    /// Model calls at most.
+    #[arg(long, value_name = "N")]
+    pub(super) max_turns: Option<u32>,
+
+    /// US dollars at most.
+    #[arg(long, value_name = "USD")]
+    pub(super) max_cost_usd: Option<f64>,
+
+    /// Wall clock at most, as 90s or 45m.
+    #[arg(long, value_name = "DURATION")]
+    pub(super) timeout: Option<String>,
+
+    /// What is allowed without a rule: read_only, accept_edits, bypass.
+    #[arg(long, value_name = "MODE")]
+    pub(super) permission_mode: Option<String>,
+
+    /// Allows calls, as 'Bash(cargo test:*)'; may be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(super) allow: Vec<String>,
+
+    /// Denies calls, as 'Edit(.github/**)'; may be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(super) deny: Vec<String>,
+
+    /// Lets a task use permission mode bypass.
+    #[arg(long)]
+    pub(super) allow_bypass: bool,
+
+    /// Adds text to the end of the system prompt.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) append_system_prompt: Option<String>,
+
+    /// Keeps the conversation in memory only.
+    #[arg(long)]
+    pub(super) no_session: bool,
+
+    /// Works in this directory.
+    #[arg(short = 'C', value_name = "DIR")]
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// Flags that say where output goes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputFlags {
+    /// What standard output gets: the answer, one result document, or the event log.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(super) output_format: OutputFormat,
+
+    /// Also writes the answer to this file.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(super) output_last_message: Option<PathBuf>,
+
+    /// Also writes the event log to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) events: Option<PathBuf>,
+
+    /// Which pieces of streaming replies the event log holds.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    pub(super) deltas: DeltaChoice,
+
+    /// The run directory; default .agent/runs/<run id>.
+    #[arg(long, value_name = "DIR")]
+    pub(super) run_dir: Option<PathBuf>,
+
+    /// No progress on standard error.
+    #[arg(long)]
+    pub(super) quiet: bool,
+
+    /// Colour on standard error.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(super) color: ColorChoice,
+}
+
+/// What standard output gets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    /// The final answer.
+    #[default]
+    Text,
+    /// The result document.
+    Json,
+    /// The event log, as it happens.
+    Jsonl,
+}
+
+/// Which pieces of streaming replies the event log holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum DeltaChoice {
+    /// None: each reply is in message:complete.
+    #[default]
+    None,
+    /// What is new in each piece.
+    Delta,
+    /// What is new and the reply so far.
+    Full,
+}
+
+/// Colour on standard error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColorChoice {
+    /// On a terminal that can show it.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Parameters of task files.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Parameters")]
+pub(super) struct ParameterFlags {
+    /// A parameter of the task; may be repeated.
+    #[arg(long = "param", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(super) params: Vec<(String, String)>,
+
+    /// Parameters from a YAML or JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) params_file: Option<PathBuf>,
+
+    /// Replaces a value of the task file, as limits.max_turns=3; may be repeated.
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = pair)]
+    pub(super) set: Vec<(String, String)>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write it as KEY=VALUE".to_owned()),
+    }
+}
+
+impl TaskFlags {
+    /// The flags as the task module takes them.
+    pub(super) fn overrides(&self, cwd: PathBuf, console: &Console) -> Overrides {
+        let environment = console.environment();
+        Overrides {
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            thinking: self.thinking.clone(),
+            max_turns: self.max_turns,
+            max_cost_usd: self.max_cost_usd,
+            timeout: self.timeout.clone(),
+            permission_mode: self.permission_mode.clone(),
+            allow: self.allow.clone(),
+            deny: self.deny.clone(),
+            append_system_prompt: self.append_system_prompt.clone(),
+            allow_bypass: self.allow_bypass,
+            no_session: self.no_session,
+            env: environment.variables().clone(),
+            home: environment.home(),
+            params: Vec::new(),
+            params_file: None,
+            set: Vec::new(),
+            reports_dir: None,
+            cwd,
+        }
+    }
+}
+
+impl ParameterFlags {
+    /// Adds the parameters to the other overrides.
+    pub(super) fn add_to(&self, overrides: &mut Overrides) {
+        overrides.params.clone_from(&self.params);
+        overrides.params_file.clone_from(&self.params_file);
+        overrides.set.clone_from(&self.set);
+    }
+}

@@ -1,0 +1,89 @@
+//! The command line: reads the environment, the flags and the files, calls the
+//! library, prints, and chooses the exit code. One file a command.
+
+mod check;
+mod completions;
+mod console;
+mod exit;
+mod exit_codes;
+mod flags;
+mod outputs;
+mod permissions;
+mod refusal;
+mod replay;
+mod run;
+mod schema;
+mod stdin;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use console::Console;
+use exit::Exit;
+
+/// A headless coding agent for CI: strict tasks, hard limits, explained
+/// permissions, one truthful event log.
+#[derive(Debug, Parser)]
+#[command(name = "agent", version, args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "Exit codes: agent exit-codes. A first run without a key: agent run tasks/demo.yaml"
+)]
+struct Cli {
+    /// Runs one prompt; `-` reads it from standard input.
+    #[arg(short = 'p', long = "prompt", value_name = "PROMPT")]
+    prompt: Option<String>,
+
+    #[command(flatten)]
+    flags: flags::RunFlags,
+
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs task files.
+    Run(run::RunCommand),
+    /// Validates task files and shows what they resolve to; calls no model.
+    Check(check::CheckCommand),
+    /// Explains permission decisions.
+    Permissions(permissions::PermissionsCommand),
+    /// Folds an event log again and verifies its result.
+    Replay(replay::ReplayCommand),
+    /// Prints a JSON Schema.
+    Schema(schema::SchemaCommand),
+    /// Lists the exit codes.
+    ExitCodes(exit_codes::ExitCodesCommand),
+    /// Prints a completion script for a shell.
+    Completions(completions::CompletionsCommand),
+}
+
+/// Runs the program with the process's arguments and environment.
+pub fn main() -> ExitCode {
+    let console = Console::of_process();
+    dispatch(std::env::args_os(), &console).code(&console)
+}
+
+fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return console.usage(&error),
+    };
+    match (cli.command, cli.prompt) {
+        (Some(Command::Run(command)), _) => command.execute(console),
+        (Some(Command::Check(command)), _) => command.execute(console),
+        (Some(Command::Permissions(command)), _) => command.execute(console),
+        (Some(Command::Replay(command)), _) => command.execute(console),
+        (Some(Command::Schema(command)), _) => command.execute(console),
+        (Some(Command::ExitCodes(command)), _) => command.execute(console),
+        (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
+        (None, Some(prompt)) => run::prompt(&prompt, &cli.flags, console),
+        (None, None) => console.usage(&Cli::command().error(
+            clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+            Cli::command().render_help(),
+        )),
+    }
+}

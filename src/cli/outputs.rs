@@ -1,0 +1,152 @@
+//! Where a run's events and its result go: every output is opened before the
+//! first model call, so that a run whose results cannot be kept never starts.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::event::{Event, EventKind, ResultDocument};
+use crate::export;
+use crate::report::{
+    self, HumanOptions, JsonlSink, Opening, PlainSink, Report, Sink, SinkError, TerminalSink,
+};
+use crate::run::RunDirectory;
+
+use super::console::Console;
+use super::flags::{OutputFlags, OutputFormat};
+
+/// Opens the sinks of a run, those that are likely to fail first.
+///
+/// # Errors
+/// When one of them cannot be opened.
+pub(super) fn open(
+    flags: &OutputFlags,
+    directory: Option<&RunDirectory>,
+    console: &Console,
+) -> Result<Vec<Box<dyn Sink>>, SinkError> {
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    if !flags.quiet {
+        sinks.push(human(flags, directory, console));
+    }
+    match flags.output_format {
+        OutputFormat::Text => sinks.push(AtEnd::on_stdout(|result| {
+            let text = result.final_text.trim_end();
+            if text.is_empty() {
+                String::new()
+            } else {
+                format!("{text}\n")
+            }
+        })),
+        OutputFormat::Json => sinks.push(AtEnd::on_stdout(|result| {
+            serde_json::to_string(result).map_or_else(|_| String::new(), |text| text + "\n")
+        })),
+        OutputFormat::Jsonl => sinks.push(Box::new(JsonlSink::stream(
+            "standard output",
+            Box::new(io::stdout()),
+        ))),
+    }
+    if let Some(path) = &flags.output_last_message {
+        sinks.push(AtEnd::in_file(path, |result| result.final_text.clone())?);
+    }
+    if let Some(path) = &flags.events {
+        sinks.push(Box::new(JsonlSink::create(path)?));
+    }
+    if let Some(directory) = directory {
+        sinks.push(AtEnd::in_file(&directory.summary(), export::markdown)?);
+        sinks.push(Box::new(JsonlSink::create(&directory.events())?));
+    }
+    Ok(sinks)
+}
+
+/// Writes the result that holds until the run has a better one, so that even
+/// a killed run leaves a truthful file.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn open_result(directory: &RunDirectory, opening: Opening) -> Result<(), SinkError> {
+    report::write_result(&directory.result(), &report::incomplete(opening))
+}
+
+/// Replaces `result.json`.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn close_result(directory: &RunDirectory, report: &Report) -> Result<(), SinkError> {
+    report::write_result(&directory.result(), &report.result)
+}
+
+fn human(
+    flags: &OutputFlags,
+    directory: Option<&RunDirectory>,
+    console: &Console,
+) -> Box<dyn Sink> {
+    let options = HumanOptions {
+        style: console.style(flags.color),
+        run_dir: directory.map(|directory| directory.path().to_path_buf()),
+        ..HumanOptions::default()
+    };
+    if console.is_interactive() {
+        Box::new(TerminalSink::new(options))
+    } else {
+        Box::new(PlainSink::new(Box::new(io::stderr()), options))
+    }
+}
+
+/// A sink that writes once, when the result is known.
+struct AtEnd {
+    name: String,
+    out: Box<dyn Write + Send>,
+    render: fn(&ResultDocument) -> String,
+}
+
+impl AtEnd {
+    fn on_stdout(render: fn(&ResultDocument) -> String) -> Box<dyn Sink> {
+        Box::new(Self {
+            name: "standard output".to_owned(),
+            out: Box::new(io::stdout()),
+            render,
+        })
+    }
+
+    fn in_file(
+        path: &Path,
+        render: fn(&ResultDocument) -> String,
+    ) -> Result<Box<dyn Sink>, SinkError> {
+        let name = path.display().to_string();
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|source| SinkError::new("open", name.clone(), source))?;
+        Ok(Box::new(Self {
+            name,
+            out: Box::new(file),
+            render,
+        }))
+    }
+}
+
+impl Sink for AtEnd {
+    fn write(&mut self, event: &Event, _line: &str) -> Result<(), SinkError> {
+        let EventKind::RunEnd(end) = &event.kind else {
+            return Ok(());
+        };
+        let text = (self.render)(&end.result);
+        let written = self
+            .out
+            .write_all(text.as_bytes())
+            .and_then(|()| self.out.flush());
+        match written {
+            // A reader that went away wants no answer; the files have it.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|source| SinkError::new("write", self.name.clone(), source)),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+//! `agent permissions check`: what policy says of a call, and why.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::event::Reason;
+use crate::policy::{Decision, Mode, Permissions, Policy, Rule, Surroundings, Verdict};
+use crate::task;
+use crate::tool::{Place, Toolset};
+
+use super::console::Console;
+use super::exit::Exit;
+use super::flags::{OutputFormat, TaskFlags};
+
+/// Explains permission decisions.
+#[derive(Debug, Args)]
+pub(super) struct PermissionsCommand {
+    #[command(subcommand)]
+    command: PermissionsSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PermissionsSubcommand {
+    /// Decides about one call, or with --jsonl about a stream of them. Exits 0
+    /// when the call is allowed, 3 when not.
+    Check(CheckCommand),
+}
+
+/// The calls to decide about.
+#[derive(Debug, Args)]
+struct CheckCommand {
+    /// Takes mode and rules from this task file.
+    #[arg(long, value_name = "TASK.yaml")]
+    task: Option<PathBuf>,
+
+    /// What is allowed without a rule: read_only, accept_edits, bypass.
+    #[arg(long)]
+    mode: Option<Mode>,
+
+    /// Allows calls; may be repeated.
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+
+    /// Denies calls; may be repeated.
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+
+    /// The tool that is called.
+    #[arg(long, required_unless_present = "jsonl")]
+    tool: Option<String>,
+
+    /// Its arguments as a JSON object.
+    #[arg(long, value_name = "JSON", required_unless_present = "jsonl")]
+    input: Option<String>,
+
+    /// Reads calls from standard input, one {"id","policy":{"allow","deny"},"tool","input"} a line.
+    #[arg(long, conflicts_with_all = ["tool", "input"])]
+    jsonl: bool,
+
+    /// The explanation as text or as JSON.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    output_format: OutputFormat,
+
+    /// The workspace.
+    #[arg(short = 'C', value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// One line of the stream.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    id: Value,
+    #[serde(default)]
+    policy: QuestionPolicy,
+    tool: String,
+    input: Value,
+}
+
+/// The rules of one question, besides those of the command line.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuestionPolicy {
+    #[serde(default)]
+    mode: Option<Mode>,
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    deny: Vec<String>,
+}
+
+/// What all decisions of one command share.
+struct Bench {
+    permissions: Permissions,
+    workspace: PathBuf,
+    home: Option<PathBuf>,
+    protected: Vec<PathBuf>,
+    tools: Toolset,
+}
+
+impl PermissionsCommand {
+    pub(super) fn execute(&self, console: &Console) -> Exit {
+        let PermissionsSubcommand::Check(command) = &self.command;
+        let bench = match command.bench(console) {
+            Ok(bench) => bench,
+            Err((reason, message)) => {
+                console.complain(&message);
+                return Exit::Reason(reason);
+            }
+        };
+        if command.jsonl {
+            return command.stream(&bench, console);
+        }
+        command.one(&bench, console)
+    }
+}
+
+impl CheckCommand {
+    fn bench(&self, console: &Console) -> Result<Bench, (Reason, String)> {
+        let cwd = console
+            .directory(self.directory.as_ref())
+            .map_err(|error| {
+                (
+                    Reason::NoInput,
+                    format!("agent: cannot work there: {error}\n"),
+                )
+            })?;
+        let mut workspace = cwd.clone();
+        let mut permissions = Permissions::default();
+        let mut protected = Vec::new();
+        if let Some(path) = &self.task {
+            let flags = TaskFlags {
+                allow_bypass: true,
+                ..TaskFlags::default()
+            };
+            let overrides = flags.overrides(cwd, console);
+            let job = task::load(path, &overrides)
+                .map_err(|problems| (Reason::BadTask, problems.render(false)))?;
+            permissions = job.permissions;
+            workspace = job.workspace.path;
+            protected.extend(job.file);
+        }
+        if let Some(mode) = self.mode {
+            permissions.mode = mode;
+        }
+        let malformed =
+            |error: crate::policy::RuleError| (Reason::Usage, format!("agent: {error}\n"));
+        add_rules(&mut permissions.allow, &self.allow, "--allow").map_err(malformed)?;
+        add_rules(&mut permissions.deny, &self.deny, "--deny").map_err(malformed)?;
+        let names: Vec<String> = Toolset::BUILT_IN.iter().map(ToString::to_string).collect();
+        Ok(Bench {
+            permissions,
+            workspace,
+            home: console.environment().home(),
+            protected,
+            tools: Toolset::built_in(&names),
+        })
+    }
+
+    fn one(&self, bench: &Bench, console: &Console) -> Exit {
+        let (Some(tool), Some(input)) = (&self.tool, &self.input) else {
+            return Exit::Reason(Reason::Usage);
+        };
+        let input: Value = match serde_json::from_str(input) {
+            Ok(input) => input,
+            Err(error) => {
+                console.complain(&format!("agent: --input is not JSON: {error}\n"));
+                return Exit::Reason(Reason::Usage);
+            }
+        };
+        let decision = match bench.decide(bench.permissions.clone(), tool, &input) {
+            Ok(decision) => decision,
+            Err(message) => {
+                console.complain(&format!("agent: {message}\n"));
+                return Exit::Reason(Reason::Usage);
+            }
+        };
+        if self.output_format == OutputFormat::Text {
+            console.print(&explain(&decision));
+        } else {
+            console.print(&format!("{}\n", answer(&decision, None)));
+        }
+        if decision.verdict == Verdict::Allow {
+            Exit::Done
+        } else {
+            Exit::Refused
+        }
+    }
+
+    /// Answers every line. A question that cannot be understood is denied.
+    fn stream(&self, bench: &Bench, console: &Console) -> Exit {
+        let mut stdout = io::BufWriter::new(io::stdout().lock());
+        for line in io::stdin().lock().lines() {
+            let line = match line {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => line,
+                Err(error) => {
+                    console.complain(&format!("agent: cannot read standard input: {error}\n"));
+                    return Exit::Reason(Reason::Io);
+                }
+            };
+            let answer = bench.answer_line(&line);
+            if let Err(error) = writeln!(stdout, "{answer}").and_then(|()| stdout.flush()) {
+                if error.kind() == io::ErrorKind::BrokenPipe {
+                    return Exit::Done;
+                }
+                console.complain(&format!(
+                    "agent: cannot write to standard output: {error}\n"
+                ));
+                return Exit::Reason(Reason::Io);
+            }
+        }
+        Exit::Done
+    }
+}
+
+impl Bench {
+    fn decide(
+        &self,
+        permissions: Permissions,
+        tool: &str,
+        input: &Value,
+    ) -> Result<Decision, String> {
+        let known = self.tools.find(&tool.to_ascii_lowercase()).ok_or_else(|| {
+            format!(
+                "there is no tool `{tool}`; there are {}",
+                self.tools.names().join(", ")
+            )
+        })?;
+        let place = Place {
+            workspace: self.workspace.clone(),
+            home: self.home.clone(),
+        };
+        let accesses = known.accesses(input, &place)?;
+        let policy = Policy::new(
+            permissions,
+            Surroundings {
+                workspace: self.workspace.clone(),
+                home: self.home.clone(),
+                protected: self.protected.clone(),
+            },
+        );
+        Ok(policy.decide(&known.spec().name, &accesses))
+    }
+
+    fn answer_line(&self, line: &str) -> Value {
+        let question: Question = match serde_json::from_str(line) {
+            Ok(question) => question,
+            Err(error) => {
+                return json!({
+                    "id": id_of(line),
+                    "decision": "deny",
+                    "rule": null,
+                    "reason": format!("the question cannot be understood: {error}"),
+                });
+            }
+        };
+        let mut permissions = self.permissions.clone();
+        if let Some(mode) = question.policy.mode {
+            permissions.mode = mode;
+        }
+        let decision = add_rules(
+            &mut permissions.allow,
+            &question.policy.allow,
+            "policy.allow",
+        )
+        .and_then(|()| add_rules(&mut permissions.deny, &question.policy.deny, "policy.deny"))
+        .map_err(|error| error.to_string())
+        .and_then(|()| self.decide(permissions, &question.tool, &question.input));
+        match decision {
+            Ok(decision) => answer(&decision, Some(question.id)),
+            Err(message) => json!({
+                "id": question.id,
+                "decision": "deny",
+                "rule": null,
+                "reason": message,
+            }),
+        }
+    }
+}
+
+/// Parses `texts` with their places.
+fn add_rules(
+    rules: &mut Vec<Rule>,
+    texts: &[String],
+    origin: &str,
+) -> Result<(), crate::policy::RuleError> {
+    for (index, text) in texts.iter().enumerate() {
+        rules.push(Rule::parse(text, &format!("{origin}[{index}]"))?);
+    }
+    Ok(())
+}
+
+/// The id of a line that is JSON but no question.
+fn id_of(line: &str) -> Value {
+    serde_json::from_str::<Value>(line)
+        .ok()
+        .and_then(|value| value.get("id").cloned())
+        .unwrap_or_default()
+}
+
+/// The decision by the task's own words: an ask rule stays visible, though
+/// nobody is there to be asked.
+fn word(decision: &Decision) -> &'static str {
+    let asked = decision
+        .rule
+        .as_ref()
+        .is_some_and(|rule| rule.starts_with("permissions.ask"));
+    match decision.verdict {
+        Verdict::Allow => "allow",
+        Verdict::Deny | Verdict::Fail if asked => "ask",
+        Verdict::Deny | Verdict::Fail => "deny",
+    }
+}
+
+fn answer(decision: &Decision, id: Option<Value>) -> Value {
+    let mut answer = json!({
+        "decision": word(decision),
+        "by": decision.by,
+        "rule": decision.rule,
+        "reason": decision.reason,
+        "suggestedRule": decision.suggested_rule,
+    });
+    if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
+        fields.shift_insert(0, "id".to_owned(), id);
+    }
+    answer
+}
+
+fn explain(decision: &Decision) -> String {
+    let mut text = format!("{}\n  {}\n", word(decision), decision.reason);
+    if let Some(rule) = &decision.rule {
+        text.push_str(&format!("  decided by {rule}\n"));
+    }
+    if let Some(rule) = &decision.suggested_rule {
+        text.push_str(&format!("  would be allowed by {rule}\n"));
+    }
+    text
+}

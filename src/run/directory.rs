@@ -1,0 +1,170 @@
+//! The run directory: where everything that a run leaves behind is.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The directory of one run. Its files are for its owner only, because they
+/// hold what the run saw.
+#[derive(Debug, Clone)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+/// Where the files of one job go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobPaths {
+    /// The session file.
+    pub session: PathBuf,
+    /// The patch.
+    pub patch: PathBuf,
+    /// Tool output above the limits.
+    pub tool_output: PathBuf,
+}
+
+/// The run directory could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct DirectoryError {
+    action: &'static str,
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+impl RunDirectory {
+    /// Creates `<parent>/<run_id>`, out of version control's sight.
+    ///
+    /// # Errors
+    /// When the directory cannot be created or written.
+    pub fn create(parent: &Path, run_id: &str) -> Result<Self, DirectoryError> {
+        let fail = |action, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| DirectoryError {
+                action,
+                path,
+                source,
+            }
+        };
+        let fresh = !parent.exists();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(fail("create", parent))?;
+        if fresh {
+            let ignore = parent.join(".gitignore");
+            fs::write(&ignore, "*\n").map_err(fail("write", &ignore))?;
+        }
+        Self::at(&parent.join(run_id))
+    }
+
+    /// Uses `path` itself, which is created when it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be created, or holds another run already.
+    pub fn at(path: &Path) -> Result<Self, DirectoryError> {
+        let fail = |action| {
+            move |source| DirectoryError {
+                action,
+                path: path.to_path_buf(),
+                source,
+            }
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(fail("create"))?;
+        if path.join("events.jsonl").exists() {
+            let taken = std::io::Error::other("it holds another run; name a new directory");
+            return Err(fail("use")(taken));
+        }
+        let path = path.canonicalize().map_err(fail("resolve"))?;
+        Ok(Self { path })
+    }
+
+    /// The directory: absolute and real.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The event log.
+    pub fn events(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    /// The result document.
+    pub fn result(&self) -> PathBuf {
+        self.path.join("result.json")
+    }
+
+    /// The summary for people.
+    pub fn summary(&self) -> PathBuf {
+        self.path.join("summary.md")
+    }
+
+    /// What the run was asked to do.
+    pub fn run_document(&self) -> PathBuf {
+        self.path.join("run.json")
+    }
+
+    /// The paths of a job: at the top when it is the only one, else in a
+    /// folder of its own.
+    pub fn job(&self, name: &str, single: bool) -> JobPaths {
+        let root = if single {
+            self.path.clone()
+        } else {
+            self.path.join("jobs").join(name)
+        };
+        JobPaths {
+            session: root.join("session.jsonl"),
+            patch: root.join("change.patch"),
+            tool_output: root.join("tool-output"),
+        }
+    }
+
+    /// A path of this directory as reports name it.
+    pub fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.path)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    }
+
+    /// Writes `run.json`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_run_document(&self, document: &Value) -> Result<(), DirectoryError> {
+        let mut text = format!("{document:#}");
+        text.push('\n');
+        write_private(&self.run_document(), text.as_bytes())
+    }
+}
+
+/// Writes a new file for its owner only, with the folders above it.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
+    let fail = |source| DirectoryError {
+        action: "write",
+        path: path.to_path_buf(),
+        source,
+    };
+    if let Some(parent) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(fail)?;
+    }
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(fail)?;
+    file.write_all(bytes).map_err(fail)
+}

@@ -1,0 +1,171 @@
+//! What of the process's environment goes where: credentials to the model
+//! client, a small harmless rest to commands, values of secrets to the redactor.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::model::Model;
+use crate::task::{Inherit, Job};
+
+/// The process's environment, read once.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.variables.keys()).finish()
+    }
+}
+
+/// Commands get these without being named.
+const INHERITED: &[&str] = &[
+    "PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ", "CI",
+];
+
+/// Nobody is there: a pager, an editor or a password prompt must fail at once.
+const UNATTENDED: &[(&str, &str)] = &[
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("EDITOR", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("PAGER", "cat"),
+    ("VISUAL", "false"),
+];
+
+/// Where programs are looked for when nobody says.
+pub(super) const PATH_DEFAULT: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+impl Environment {
+    /// Keeps `variables`.
+    pub fn new(variables: BTreeMap<String, String>) -> Self {
+        Self { variables }
+    }
+
+    /// All variables.
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
+    /// A variable that is set and not empty.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.value("HOME").map(PathBuf::from)
+    }
+
+    /// The key for a model: from its variable, or from the file that
+    /// `<variable>_FILE` names.
+    ///
+    /// # Errors
+    /// When such a file cannot be read.
+    pub fn api_key(&self, model: &Model) -> Result<Option<String>, String> {
+        for name in &model.api_key_env {
+            if let Some(key) = self.value(name) {
+                return Ok(Some(key.trim().to_owned()));
+            }
+            let file_variable = format!("{name}_FILE");
+            if let Some(path) = self.value(&file_variable) {
+                let key = read_key_file(path)
+                    .map_err(|error| format!("cannot read {path} ({file_variable}): {error}"))?;
+                return Ok(Some(key.trim().to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The endpoint that the environment asks for: `ANTHROPIC_BASE_URL` beside
+    /// `ANTHROPIC_API_KEY`.
+    pub fn base_url(&self, model: &Model) -> Option<&str> {
+        model.api_key_env.iter().find_map(|name| {
+            let prefix = name.strip_suffix("_API_KEY")?;
+            self.value(&format!("{prefix}_BASE_URL"))
+        })
+    }
+}
+
+/// The whole environment of a job's commands.
+pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)> {
+    let spec = &job.env;
+    let mut env: BTreeMap<String, String> = UNATTENDED
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    env.insert("PATH".to_owned(), PATH_DEFAULT.to_owned());
+    env.insert("TERM".to_owned(), "dumb".to_owned());
+    for (name, value) in environment.variables() {
+        let inherited = match spec.inherit {
+            Inherit::Minimal => INHERITED.contains(&name.as_str()) || name.starts_with("LC_"),
+            Inherit::None => name == "PATH",
+        };
+        if inherited || spec.pass.contains(name) {
+            env.insert(name.clone(), value.clone());
+        }
+    }
+    let passed = job
+        .secrets
+        .iter()
+        .filter(|secret| spec.pass.contains(&secret.name));
+    env.extend(passed.map(|secret| (secret.name.clone(), secret.value.clone())));
+    env.extend(spec.set.clone());
+    env.into_iter().collect()
+}
+
+/// Values that no output of the run may show: declared secrets, and whatever
+/// in the environment looks like a credential.
+pub fn known_secrets(jobs: &[Job], environment: &Environment) -> Vec<String> {
+    let declared = jobs
+        .iter()
+        .flat_map(|job| job.secrets.iter().map(|secret| secret.value.clone()));
+    let variables = environment
+        .variables()
+        .iter()
+        .filter(|(name, _)| looks_like_credential(name))
+        .map(|(_, value)| value.clone());
+    let files = environment
+        .variables()
+        .iter()
+        .filter(|(name, _)| {
+            name.strip_suffix("_FILE")
+                .is_some_and(looks_like_credential)
+        })
+        .filter_map(|(_, path)| read_key_file(path).ok())
+        .map(|value| value.trim().to_owned());
+    declared.chain(variables).chain(files).collect()
+}
+
+/// Reads a small regular file; anything else could block or never end.
+fn read_key_file(path: &str) -> std::io::Result<String> {
+    const KEY_BYTES_MAX: u64 = 64 * 1024;
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_file() || metadata.len() > KEY_BYTES_MAX {
+        return Err(std::io::Error::other("it is no small regular file"));
+    }
+    std::fs::read_to_string(path)
+}
+
+/// Whether a variable of this name holds a credential.
+fn looks_like_credential(name: &str) -> bool {
+    const MARKS: &[&str] = &[
+        "TOKEN",
+        "KEY",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "PAT",
+    ];
+    let name = name.to_ascii_uppercase();
+    name.split('_').any(|word| MARKS.contains(&word)) || name.ends_with("APIKEY")
+}

@@ -1,0 +1,439 @@
+//! One job: workspace up, session, prompt, diff, workspace down.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{self, Activity};
+use crate::event::{Diff, Emission, ErrorReport, EventKind, JobResult, Place, Reason, Warning};
+use crate::model::{self, Client, ClientOptions, Model, ModelError, Script};
+use crate::policy::{Policy, Surroundings};
+use crate::session::{
+    Answer, Closed, Instructions, Interrupt, Sampling, Session, SessionOptions, Stop,
+};
+use crate::session::{Workbench, WorkingCopy};
+use crate::store::{Durability, Header, Store};
+use crate::task::{Isolation, Job};
+use crate::tool::{CommandSettings, Toolset};
+use crate::workspace::{self, Changes, GitSettings, WorkspaceError};
+
+use super::directory::{self, JobPaths};
+use super::environment;
+use super::{RunSettings, Verdict};
+
+/// The most that is waited for the diff once the job was interrupted.
+const DIFF_AFTER_INTERRUPT: Duration = Duration::from_millis(2_500);
+
+/// The output cap of a reply when neither task nor model sets a lower one.
+const OUTPUT_TOKENS_DEFAULT: u64 = 32_000;
+
+/// Models of this provider are scripts: the rest of the name is a file.
+const SCRIPTED: &str = "scripted/";
+
+/// What a job gets of its run.
+pub(super) struct JobContext {
+    pub(super) settings: Arc<RunSettings>,
+    pub(super) single: bool,
+    pub(super) events: mpsc::Sender<Emission>,
+}
+
+/// Why a job could not start, or could not keep its results.
+struct Trouble {
+    reason: Reason,
+    error: ErrorReport,
+}
+
+/// Where a job works.
+struct Site {
+    workspace: PathBuf,
+    paths: JobPaths,
+    /// Private files of the job, removed at its end.
+    scratch: TempDir,
+}
+
+/// Runs a job to its end.
+pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> Verdict {
+    let deadline = clock::monotonic() + job.limits.timeout;
+    let paths = context.settings.directory.job(&job.name, context.single);
+    let site = match prepare_site(&job, &context, paths).await {
+        Ok(site) => site,
+        Err(trouble) => return trouble.verdict(),
+    };
+    let session = match open_session(&job, &context, &site, deadline).await {
+        Ok(session) => session,
+        Err(trouble) => return trouble.verdict(),
+    };
+    converse(job, context, site, session, interrupt).await
+}
+
+/// Prompts, closes, tells the diff, judges.
+async fn converse(
+    job: Job,
+    context: JobContext,
+    site: Site,
+    mut session: Session,
+    interrupt: Interrupt,
+) -> Verdict {
+    let outcome = session.prompt(&job.prompt, &interrupt).await;
+    let denials = session.denials();
+    let session_file = session
+        .store()
+        .path()
+        .map(|path| context.settings.directory.relative(path));
+    let budget = session.budget();
+    let session_id = session.id().to_owned();
+    let closed = close(session, &interrupt).await;
+    let place = Place {
+        job: Some(job.name.clone()),
+        session_id: Some(session_id),
+        agent_id: Some("main".to_owned()),
+        ..Place::default()
+    };
+    let told = tell_changes(closed.changes, &site, &context, place).await;
+    let mut trouble = judge(&job, outcome, denials);
+    if let Err(error) = closed.stored {
+        trouble = Some(Trouble::new(Reason::Io, "session_file", error));
+    }
+    if let Err(error) = told {
+        trouble = Some(error);
+    }
+    if let (None, Err(error)) = (&trouble, closed.scripted) {
+        trouble = Some(Trouble::new(Reason::BadTask, "script", error));
+    }
+    let (reason, error) = match trouble {
+        None => (Reason::Success, None),
+        Some(trouble) => (trouble.reason, Some(trouble.error)),
+    };
+    Verdict {
+        reason,
+        conclusion: JobResult {
+            budget,
+            session_file,
+            error,
+        },
+    }
+}
+
+/// Closes the session; after an interruption the diff has little time.
+async fn close(session: Session, interrupt: &Interrupt) -> Closed {
+    let give_up = CancellationToken::new();
+    let closing = session.close(&give_up);
+    tokio::pin!(closing);
+    let hurry = async {
+        interrupt.token().cancelled().await;
+        clock::sleep(DIFF_AFTER_INTERRUPT, &CancellationToken::new()).await;
+    };
+    tokio::select! {
+        biased;
+        closed = &mut closing => return closed,
+        () = hurry => give_up.cancel(),
+    }
+    closing.await
+}
+
+fn judge(job: &Job, outcome: Result<Answer, Stop>, denials: u32) -> Option<Trouble> {
+    match outcome {
+        Ok(_) if job.permissions.fail_on_denied && denials > 0 => Some(Trouble::new(
+            Reason::Denied,
+            "denied",
+            format!("{denials} calls were denied and permissions.fail_on_denied is set"),
+        )),
+        Ok(_) => None,
+        Err(stop) => Some(Trouble {
+            reason: stop.reason(),
+            error: ErrorReport {
+                code: stop.code().to_owned(),
+                message: stop.to_string(),
+                http_status: stop.http_status(),
+                hints: stop.hints(),
+            },
+        }),
+    }
+}
+
+/// Makes the workspace ready.
+async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Result<Site, Trouble> {
+    let scratch = tempfile::Builder::new()
+        .prefix("agent-")
+        .tempdir()
+        .map_err(|error| Trouble::new(Reason::Io, "scratch", error))?;
+    let trouble = |error: WorkspaceError| Trouble::new(Reason::Config, "workspace", error);
+    if job.workspace.require_clean {
+        let git = git_settings(context, &job.workspace.path, scratch.path());
+        let cancel = CancellationToken::new();
+        if !workspace::is_clean(&job.workspace.path, &git, &cancel)
+            .await
+            .map_err(trouble)?
+        {
+            let mut dirty = Trouble::new(
+                Reason::Config,
+                "workspace_dirty",
+                format!(
+                    "{} has uncommitted changes and workspace.require_clean is set",
+                    job.workspace.path.display()
+                ),
+            );
+            dirty.error.hints = vec!["commit or stash them".to_owned()];
+            return Err(dirty);
+        }
+    }
+    let workspace = match job.workspace.isolation {
+        Isolation::None => job.workspace.path.clone(),
+        Isolation::Copy => workspace::copy(&job.workspace.path, scratch.path()).map_err(trouble)?,
+    };
+    Ok(Site {
+        workspace,
+        paths,
+        scratch,
+    })
+}
+
+/// Puts the session together.
+async fn open_session(
+    job: &Job,
+    context: &JobContext,
+    site: &Site,
+    deadline: std::time::Instant,
+) -> Result<Session, Trouble> {
+    let settings = &context.settings;
+    let activity = Activity::new();
+    let client = client(job, settings, activity.clone())?;
+    let sampling = sampling(job, settings, client.model());
+    let options = SessionOptions {
+        sampling,
+        workbench: workbench(job, settings, site),
+        working_copy: WorkingCopy::new(
+            site.workspace.clone(),
+            git_settings(context, &site.workspace, site.scratch.path()),
+        ),
+        store: store(job, settings, site)?,
+        limits: job.limits.clone(),
+        deadline,
+        instructions: Instructions {
+            task: job.instructions.clone(),
+            append: job.append_system_prompt.clone(),
+        },
+        activity,
+        events: context.events.clone(),
+        job: job.name.clone(),
+        client,
+    };
+    Session::create(options).await.map_err(|stop| Trouble {
+        reason: stop.reason(),
+        error: ErrorReport {
+            code: stop.code().to_owned(),
+            message: stop.to_string(),
+            http_status: None,
+            hints: stop.hints(),
+        },
+    })
+}
+
+fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Client, Trouble> {
+    let name = job.settings.model.as_deref().ok_or_else(no_model)?;
+    let mut options = ClientOptions::new(activity);
+    options.idle_timeout = job.limits.idle_timeout;
+    let resolve = |base_url: Option<&str>| {
+        model::resolve(name, base_url)
+            .map_err(|error| Trouble::new(Reason::BadTask, "model", error))
+    };
+    let mut model = resolve(job.settings.base_url.as_deref())?;
+    if let Some(path) = name.strip_prefix(SCRIPTED) {
+        return scripted(path, model, options);
+    }
+    if job.settings.base_url.is_none()
+        && let Some(url) = settings.environment.base_url(&model)
+    {
+        model = resolve(Some(url))?;
+    }
+    let key = settings
+        .environment
+        .api_key(&model)
+        .map_err(|message| Trouble::new(Reason::Auth, "auth", message))?;
+    Client::http(model, key, options).map_err(|error| Trouble::of_model(&error))
+}
+
+fn scripted(path: &str, model: Model, options: ClientOptions) -> Result<Client, Trouble> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Trouble::new(
+            Reason::NoInput,
+            "script",
+            format!("cannot read the script {path}: {error}"),
+        )
+    })?;
+    let script = Script::parse(&text, path)
+        .map_err(|error| Trouble::new(Reason::BadTask, "script", error))?;
+    Ok(Client::scripted(model, script, options))
+}
+
+fn sampling(job: &Job, settings: &RunSettings, model: &Model) -> Sampling {
+    Sampling {
+        thinking: job.settings.thinking,
+        max_output_tokens: job
+            .settings
+            .max_output_tokens
+            .unwrap_or(OUTPUT_TOKENS_DEFAULT)
+            .min(model.max_output_tokens),
+        temperature: job.settings.temperature,
+        retry: job.retry.clone(),
+        chunks: settings.chunks,
+    }
+}
+
+fn workbench(job: &Job, settings: &RunSettings, site: &Site) -> Workbench {
+    let home = settings.environment.home();
+    let mut protected = vec![settings.directory.path().to_path_buf()];
+    protected.extend(job.file.clone());
+    let policy = Arc::new(Policy::new(
+        job.permissions.clone(),
+        Surroundings {
+            workspace: site.workspace.clone(),
+            home: home.clone(),
+            protected,
+        },
+    ));
+    Workbench::new(
+        Toolset::built_in(&job.tools),
+        policy,
+        crate::tool::Place {
+            workspace: site.workspace.clone(),
+            home,
+        },
+        CommandSettings {
+            env: environment::command_env(job, &settings.environment),
+            timeout: job.limits.command_timeout.min(COMMAND_TIMEOUT_DEFAULT),
+            timeout_max: job.limits.command_timeout,
+        },
+        Some(site.paths.tool_output.clone()),
+    )
+}
+
+/// A command's time limit when its call names none and the task allows more.
+const COMMAND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
+
+fn store(job: &Job, settings: &RunSettings, site: &Site) -> Result<Store, Trouble> {
+    let header = Header::new(site.workspace.display().to_string());
+    if !job.persist_session {
+        return Ok(Store::in_memory(header));
+    }
+    Store::create(
+        &site.paths.session,
+        header,
+        Durability::Step,
+        settings.redactor.clone(),
+    )
+    .map_err(|error| Trouble::new(Reason::Io, "session_file", error))
+}
+
+fn git_settings(context: &JobContext, workspace: &Path, scratch: &Path) -> GitSettings {
+    let environment = &context.settings.environment;
+    let path = environment
+        .value("PATH")
+        .unwrap_or(environment::PATH_DEFAULT);
+    let mut git = GitSettings::new(path, scratch.join("git"));
+    git.exclude = excluded(workspace, context.settings.directory.path());
+    git
+}
+
+/// The run directory's parent, when it lies inside the workspace: our own
+/// files are no change of the job's.
+fn excluded(workspace: &Path, directory: &Path) -> Vec<PathBuf> {
+    let parent = directory.parent().unwrap_or(directory);
+    if parent != workspace && parent.starts_with(workspace) {
+        vec![parent.to_path_buf()]
+    } else if directory.starts_with(workspace) {
+        vec![directory.to_path_buf()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Writes the patch and tells what changed.
+async fn tell_changes(
+    changes: Option<Result<Changes, WorkspaceError>>,
+    site: &Site,
+    context: &JobContext,
+    place: Place,
+) -> Result<(), Trouble> {
+    let send = async |kind| {
+        let place = place.clone();
+        let _ = context.events.send(Emission { place, kind }).await;
+    };
+    let changes = match changes {
+        None => return Ok(()),
+        Some(Ok(changes)) => changes,
+        Some(Err(error)) => {
+            send(EventKind::Warning(Warning {
+                code: "diff_failed".to_owned(),
+                message: format!("the changes could not be told: {error}"),
+            }))
+            .await;
+            return Ok(());
+        }
+    };
+    for warning in changes.warnings {
+        send(EventKind::Warning(warning)).await;
+    }
+    if changes.files.is_empty() {
+        return Ok(());
+    }
+    directory::write_private(&site.paths.patch, &changes.patch)
+        .map_err(|error| Trouble::new(Reason::Io, "patch", error))?;
+    send(EventKind::Diff(Diff {
+        files: changes.files,
+        patch_path: Some(context.settings.directory.relative(&site.paths.patch)),
+        source: changes.source.to_owned(),
+    }))
+    .await;
+    Ok(())
+}
+
+fn no_model() -> Trouble {
+    let mut trouble = Trouble::new(Reason::BadTask, "model", "no model is named");
+    trouble.error.hints =
+        vec!["set settings.model in the task, or give --model provider/id".to_owned()];
+    trouble
+}
+
+impl Trouble {
+    fn new(reason: Reason, code: &str, message: impl ToString) -> Self {
+        Self {
+            reason,
+            error: ErrorReport {
+                code: code.to_owned(),
+                message: message.to_string(),
+                ..ErrorReport::default()
+            },
+        }
+    }
+
+    fn of_model(error: &ModelError) -> Self {
+        let stop = Stop::Model {
+            error: Box::new(error.clone()),
+            because: model::GiveUp::NotRetryable,
+        };
+        Self {
+            reason: stop.reason(),
+            error: ErrorReport {
+                code: stop.code().to_owned(),
+                message: stop.to_string(),
+                http_status: error.http_status,
+                hints: stop.hints(),
+            },
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        Verdict {
+            reason: self.reason,
+            conclusion: JobResult {
+                error: Some(self.error),
+                ..JobResult::default()
+            },
+        }
+    }
+}
