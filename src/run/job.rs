@@ -334,7 +334,7 @@ fn git_settings(context: &JobContext, workspace: &Path, scratch: &Path) -> GitSe
     let path = environment
         .value("PATH")
         .unwrap_or(environment::PATH_DEFAULT);
-    let mut git = GitSettings::new(path, scratch.join("git"));
+    let mut git = GitSettings::new(path, scratch);
     git.exclude = excluded(workspace, context.settings.directory.path());
     git
 }

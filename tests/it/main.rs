@@ -16,6 +16,7 @@ mod policy_path;
 mod policy_reach;
 mod policy_rule;
 mod process;
+mod readme;
 mod report_events;
 mod report_fold;
 mod report_human;
