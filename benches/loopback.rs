@@ -58,10 +58,22 @@ fn main() {
     row("agent -p", agent);
 
     println!("peak memory");
-    println!("  {:<28} {:>9.1} MiB", "one reply", peak(&short, workspace.path()));
-    println!("  {:<28} {:>9.1} MiB", "20,000 deltas", peak(&long, workspace.path()));
+    println!(
+        "  {:<28} {:>9.1} MiB",
+        "one reply",
+        peak(&short, workspace.path())
+    );
+    println!(
+        "  {:<28} {:>9.1} MiB",
+        "20,000 deltas",
+        peak(&long, workspace.path())
+    );
     let many = Server::start(script(50));
-    println!("  {:<28} {:>9.1} MiB", "50 steps", peak(&many, workspace.path()));
+    println!(
+        "  {:<28} {:>9.1} MiB",
+        "50 steps",
+        peak(&many, workspace.path())
+    );
 }
 
 fn row(name: &str, time: Duration) {
@@ -115,7 +127,13 @@ fn agent(server: &Server, workspace: &Path) -> Command {
     let _ = std::fs::remove_dir_all(&runs);
     let mut command = Command::new(env!("CARGO_BIN_EXE_agent"));
     command
-        .args(["-p", "look at a.txt", "--model", "openai-chat/bench", "--quiet"])
+        .args([
+            "-p",
+            "look at a.txt",
+            "--model",
+            "openai-chat/bench",
+            "--quiet",
+        ])
         .args(["--base-url", &server.url, "--max-turns", "100", "--run-dir"])
         .arg(&runs)
         .current_dir(workspace)
@@ -195,8 +213,7 @@ fn frame(delta: &str, finish: &str) -> String {
     )
 }
 
-const USAGE: &str =
-    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}\n\ndata: [DONE]\n\n";
+const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}\n\ndata: [DONE]\n\n";
 
 fn text_reply(deltas: usize) -> String {
     let mut body = frame("{\"content\":\"some more text \"}", "null").repeat(deltas);

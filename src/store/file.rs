@@ -141,7 +141,7 @@ impl SessionFile {
                 flusher.request();
                 Ok(())
             }
-            None => Flusher::start(file, &self.path).map(|flusher| self.flusher = Some(flusher)),
+            None => Flusher::start(file).map(|flusher| self.flusher = Some(flusher)),
         };
         match started {
             Ok(()) => {
@@ -197,7 +197,7 @@ fn flush_entry(file: &File, path: &Path, first: bool) -> io::Result<()> {
 }
 
 /// Forces the name of a new file to the disk.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());

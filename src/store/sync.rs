@@ -5,12 +5,9 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-
-use crate::store::file::sync_directory;
 
 const STACK_BYTES: usize = 128 * 1024;
 
@@ -25,9 +22,8 @@ pub(crate) struct Flusher {
 
 impl Flusher {
     /// Starts the thread with a first request.
-    pub(crate) fn start(file: &File, path: &Path) -> io::Result<Self> {
+    pub(crate) fn start(file: &File) -> io::Result<Self> {
         let file = file.try_clone()?;
-        let path = path.to_owned();
         let failure = Arc::new(Mutex::new(None));
         let failed = Arc::clone(&failure);
         // One waiting request stands for all that come while a flush runs.
@@ -35,7 +31,7 @@ impl Flusher {
         let thread = std::thread::Builder::new()
             .name("session-flush".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || flush_on_request(&file, &path, &receiver, &failed))?;
+            .spawn(move || flush_on_request(&file, &receiver, &failed))?;
         let flusher = Self {
             requests: Some(requests),
             thread: Some(thread),
@@ -83,20 +79,11 @@ impl Drop for Flusher {
     }
 }
 
-fn flush_on_request(
-    file: &File,
-    path: &Path,
-    requests: &Receiver<()>,
-    failure: &Mutex<Option<io::Error>>,
-) {
-    let mut name_flushed = false;
+fn flush_on_request(file: &File, requests: &Receiver<()>, failure: &Mutex<Option<io::Error>>) {
+    // The name of a new file needs no flush of its own: the file systems that
+    // keep a journal write it with the file's first data.
     while requests.recv().is_ok() {
-        let mut flushed = file.sync_data();
-        if flushed.is_ok() && !name_flushed {
-            flushed = sync_directory(path);
-            name_flushed = true;
-        }
-        if let Err(error) = flushed {
+        if let Err(error) = file.sync_data() {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! It knows the part of JSON Schema that our own types produce, and no more.
 
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::task::diagnostics::{At, Report, did_you_mean};
