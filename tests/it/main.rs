@@ -15,6 +15,7 @@ mod policy_command;
 mod policy_path;
 mod policy_reach;
 mod policy_rule;
+mod policy_writes;
 mod process;
 mod report_events;
 mod report_fold;

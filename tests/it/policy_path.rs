@@ -386,7 +386,7 @@ fn walkers_pass_over_what_must_not_be_read() {
         &["Read(.env.example)"],
         &["Read(src/deep/**)"],
     );
-    let may = |text: &str| policy.may_read(&world.path(text));
+    let may = |text: &str| policy.may_read("read", &world.path(text));
     assert!(may("src/a.rs") && may(".env.example") && may(".git/HEAD"));
     for refused in [
         ".env",
@@ -445,8 +445,8 @@ fn a_workspace_behind_a_link_is_the_same_workspace() {
     let write = |path: &Path| policy.decide("edit", &[Access::Write(path.to_owned())]);
     assert!(write(&world.path("^link/src/x")).is_allowed());
     assert!(write(&world.path("src/x")).is_allowed());
-    assert!(!policy.may_read(&world.path("^link/src/deep/x")));
-    assert!(!policy.may_read(&world.path("src/deep/x")));
+    assert!(!policy.may_read("read", &world.path("^link/src/deep/x")));
+    assert!(!policy.may_read("read", &world.path("src/deep/x")));
 }
 
 #[test]
