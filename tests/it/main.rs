@@ -43,6 +43,7 @@ mod task_yaml;
 mod tidy;
 mod tool_bash;
 mod tool_edit;
+mod tool_permit;
 mod tool_read;
 mod tool_scene;
 mod tool_search;
