@@ -463,3 +463,19 @@ fn a_decision_serialises_as_its_explanation() {
     assert_eq!(value["suggestedRule"], "Edit(src/a.rs)");
     assert!(value.get("rule").is_none());
 }
+
+#[test]
+fn a_walk_is_judged_as_the_tool_that_walks() {
+    let world = World::new();
+    let policy = world.policy(Mode::ReadOnly, &["Grep"], &["Ls"]);
+    for (tool, path, expected) in [
+        ("grep", "^other/file", true),
+        ("find", "^other/file", false),
+        ("grep", "src/a.rs", true),
+        ("ls", "src/a.rs", false),
+        ("grep", ".env", false),
+    ] {
+        let may = policy.may_read(tool, &world.path(path));
+        assert_eq!(may, expected, "{tool} {path}");
+    }
+}

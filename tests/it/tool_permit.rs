@@ -1,7 +1,5 @@
 //! What a permission refuses is not found by walking over it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
