@@ -107,13 +107,21 @@ impl BashPattern {
             (Self::Verbatim(text), _) if text == command.text.trim() => Coverage::Exactly,
             (Self::Exact(exact), Ok(words)) if exact == words => Coverage::Exactly,
             (Self::Words(parts), Ok(words)) if matches(parts, words) => {
-                let named = parts.iter().take_while(|part| **part != Part::Any).count();
-                match guard::check(words, named) {
+                match guard::check(words, literal_parts(parts)) {
                     Ok(reach) => Coverage::Arguments(reach),
                     Err(reason) => Coverage::Refused(reason),
                 }
             }
             (Self::Verbatim(_) | Self::Exact(_) | Self::Words(_), _) => Coverage::No,
+        }
+    }
+
+    /// How many of the command's first words the rule has in so many words,
+    /// when it is one that allows the command with its arguments.
+    pub(crate) fn spells(&self, command: &CommandLine<'_>) -> usize {
+        match (self, self.allows(command)) {
+            (Self::Words(parts), Coverage::Arguments(_)) => literal_parts(parts),
+            _ => 0,
         }
     }
 
@@ -195,6 +203,11 @@ impl BashPattern {
 fn harmless_argument(word: &str) -> bool {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+={}".contains(c);
     word.chars().all(harmless)
+}
+
+/// How many words a pattern begins with.
+fn literal_parts(parts: &[Part]) -> usize {
+    parts.iter().take_while(|part| **part != Part::Any).count()
 }
 
 /// Byte positions of stars outside quotes.

@@ -10,7 +10,7 @@ use super::protect::Protection;
 use super::rule::{PathAccess, Target};
 use super::scope::{Located, Unresolved};
 use super::suggest;
-use super::touched::touched;
+use super::touched::{Touched, touched};
 use super::{Bound, Decision, Mode, OnAsk, Policy, Verdict};
 use crate::access::Access;
 use crate::event::Decider;
@@ -66,9 +66,9 @@ impl Policy {
         allowed.unwrap_or_else(|| self.decide_untouching(tool))
     }
 
-    /// Whether a file that a walking tool meets may be read. `path` is
+    /// Whether a file that `tool` meets on a walk may be read. `path` is
     /// absolute; a file that this refuses is to be passed over.
-    pub fn may_read(&self, path: &Path) -> bool {
+    pub fn may_read(&self, tool: &str, path: &Path) -> bool {
         let place = self.scope.locate(path);
         let judged = Judged::Path {
             kind: PathAccess::Read,
@@ -78,7 +78,7 @@ impl Policy {
         let refuses = |rules: &[Bound]| {
             rules
                 .iter()
-                .any(|bound| self.refuses(bound, "read", &judged).is_some())
+                .any(|bound| self.refuses(bound, tool, &judged).is_some())
         };
         if refuses(&self.deny) || refuses(&self.ask) {
             return false;
@@ -90,7 +90,7 @@ impl Policy {
             return false;
         };
         let protection = self.protections.of(PathAccess::Read, &place);
-        match self.path_rule("read", PathAccess::Read, &place, protection.as_ref()) {
+        match self.path_rule(tool, PathAccess::Read, &place, protection.as_ref()) {
             Some(_) => true,
             None => protection.is_none() && self.mode_allows(PathAccess::Read, &place),
         }
@@ -129,7 +129,12 @@ impl Policy {
                     .words
                     .as_ref()
                     .is_ok_and(|words| guard::check(words, 1) == Ok(Reach::Read));
+                let spelled = self.allow.iter().map(|bound| match &bound.rule.target {
+                    Target::Bash(pattern) => pattern.spells(&command),
+                    Target::Path { .. } => 0,
+                });
                 Judged::Exec(Exec {
+                    spelled: spelled.max().unwrap_or(0),
                     touched: touched(&command, &self.scope),
                     command,
                     vetted,
@@ -181,7 +186,9 @@ impl Policy {
                 let Some(touched) = &exec.touched else {
                     return Some("a command with that many paths is".to_owned());
                 };
-                let hit = touched.iter().find(|touched| {
+                let counts =
+                    |touched: &&Touched| *kind == PathAccess::Read || exec.may_write(touched);
+                let hit = touched.iter().filter(counts).find(|touched| {
                     touched.place.as_ref().is_ok_and(|place| {
                         pattern.denies(&place.real) || pattern.denies(&place.lexical)
                     })

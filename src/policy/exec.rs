@@ -7,6 +7,7 @@ use super::rule::{PathAccess, Target};
 use super::scope::Unresolved;
 use super::suggest;
 use super::touched::Touched;
+use super::writes;
 use super::{Bound, Decision, Mode, Policy};
 use crate::event::Decider;
 
@@ -18,6 +19,18 @@ pub(super) struct Exec<'a> {
     pub(super) vetted: bool,
     /// Whether the program is known only to read.
     pub(super) reads_only: bool,
+    /// How many of the first words a rule that grants the command spells.
+    pub(super) spelled: usize,
+}
+
+impl Exec<'_> {
+    /// Whether the command may write what it touches there.
+    pub(super) fn may_write(&self, touched: &Touched) -> bool {
+        match (&self.command.words, touched.at) {
+            (Ok(words), Some(at)) => writes::is_written(words, self.spelled, at),
+            (Ok(_) | Err(_), _) => true,
+        }
+    }
 }
 
 impl Policy {

@@ -32,6 +32,7 @@ mod rule;
 mod scope;
 mod suggest;
 mod touched;
+mod writes;
 
 use std::path::PathBuf;
 

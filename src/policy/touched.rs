@@ -17,6 +17,8 @@ const TOUCHED_MAX: usize = 2000;
 pub(crate) struct Touched {
     /// As it stands in the command.
     pub(crate) text: String,
+    /// The word it stands in; none when the command has no known words.
+    pub(crate) at: Option<usize>,
     pub(crate) place: Result<Located, Unresolved>,
 }
 
@@ -43,7 +45,7 @@ pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<To
                 (true, _) => Names::None,
             };
             if program.contains('/') {
-                add(program, Names::All, scope, &mut found)?;
+                add((program, Some(0)), Names::All, scope, &mut found)?;
             }
             for (at, word) in arguments.iter().enumerate() {
                 let names = if at == 0 && names == Names::Existing {
@@ -52,14 +54,14 @@ pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<To
                     names
                 };
                 for part in parts_of(word) {
-                    add(part, names, scope, &mut found)?;
+                    add((part, Some(at + 1)), names, scope, &mut found)?;
                 }
             }
         }
         Err(_) => {
             let outside = |c: char| c.is_whitespace() || ";&|<>()'\"`$=,{}:\\".contains(c);
             for part in command.text.split(outside) {
-                add(part, Names::Existing, scope, &mut found)?;
+                add((part, None), Names::Existing, scope, &mut found)?;
             }
         }
     }
@@ -81,7 +83,13 @@ fn parts_of(word: &str) -> Vec<&str> {
     parts
 }
 
-fn add(part: &str, names: Names, scope: &Scope, found: &mut Vec<Touched>) -> Option<()> {
+fn add(
+    part: (&str, Option<usize>),
+    names: Names,
+    scope: &Scope,
+    found: &mut Vec<Touched>,
+) -> Option<()> {
+    let (part, at) = part;
     let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
     if part.is_empty() || part.starts_with('-') || own.contains(&part) {
         return Some(());
@@ -104,6 +112,7 @@ fn add(part: &str, names: Names, scope: &Scope, found: &mut Vec<Touched>) -> Opt
     }
     found.push(Touched {
         text: part.to_owned(),
+        at,
         place: scope.locate(&normal(&path)),
     });
     // The kernel follows a link before it goes up: `link/../x`.
@@ -112,6 +121,7 @@ fn add(part: &str, names: Names, scope: &Scope, found: &mut Vec<Touched>) -> Opt
     {
         found.push(Touched {
             text: part.to_owned(),
+            at,
             place: scope.locate(&real),
         });
     }

@@ -101,7 +101,7 @@ fn base64(value: &str, offset: usize, found: &mut impl FnMut(String)) {
     let mut bytes = vec![0; offset];
     bytes.extend_from_slice(value.as_bytes());
     let first = [0, 2, 3].get(offset).copied().unwrap_or(0);
-    let shared = usize::from(bytes.len() % 3 != 0);
+    let shared = usize::from(!bytes.len().is_multiple_of(3));
     for text in [
         STANDARD_NO_PAD.encode(&bytes),
         URL_SAFE_NO_PAD.encode(&bytes),

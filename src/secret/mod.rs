@@ -7,6 +7,7 @@
 //! whole, and a redacted line of JSON stays JSON.
 
 mod encode;
+mod leap;
 mod shape;
 
 use std::borrow::Cow;
@@ -32,12 +33,14 @@ pub struct Redactor {
 struct Known {
     values: Vec<String>,
     ignored: usize,
-    index: OnceLock<Option<Index>>,
+    index: OnceLock<Index>,
 }
 
-/// The values in all their encodings, ready to be searched.
+/// What is searched for, in one pass.
 struct Index {
-    patterns: Vec<String>,
+    /// The values in all their encodings, sorted.
+    values: Vec<String>,
+    /// Of the values and, after them, the beginnings of tokens.
     automaton: AhoCorasick,
 }
 
@@ -73,8 +76,7 @@ impl Redactor {
 
     /// `text` without any known secret; borrowed when there is none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let index = self.known.index();
-        if !index.is_some_and(|index| index.automaton.is_match(text)) && !shape::may_occur(text) {
+        if !self.known.index().automaton.is_match(text) {
             return Cow::Borrowed(text);
         }
         let mut stream = self.stream();
@@ -98,15 +100,13 @@ impl Redactor {
 }
 
 impl Known {
-    fn index(&self) -> Option<&Index> {
-        self.index
-            .get_or_init(|| Index::build(&self.values))
-            .as_ref()
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::build(&self.values))
     }
 }
 
 impl Index {
-    fn build(values: &[String]) -> Option<Self> {
+    fn build(values: &[String]) -> Self {
         let mut patterns = BTreeSet::new();
         for value in values {
             encode::forms(value, &mut |form| {
@@ -115,23 +115,42 @@ impl Index {
                 }
             });
         }
-        if patterns.is_empty() {
-            return None;
+        let values: Vec<String> = patterns.into_iter().collect();
+        let mut searched: Vec<&str> = values.iter().map(String::as_str).collect();
+        for beginning in shape::beginnings() {
+            searched.push(beginning);
         }
-        let patterns: Vec<String> = patterns.into_iter().collect();
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
-            .build(&patterns)
+            .build(searched)
             .expect("far fewer patterns than the automaton's ids");
-        Some(Self {
-            patterns,
-            automaton,
-        })
+        Self { values, automaton }
+    }
+
+    /// Where values stand, and where tokens may begin; both sorted.
+    fn find(&self, text: &str) -> (Vec<(usize, usize)>, Vec<usize>) {
+        let (mut spans, mut starts) = (Vec::new(), Vec::new());
+        let bytes = text.as_bytes();
+        if self.automaton.is_match(text) {
+            for found in self.automaton.find_overlapping_iter(text) {
+                match found.pattern().as_usize().checked_sub(self.values.len()) {
+                    None => spans.push((found.start(), found.end())),
+                    Some(beginning) if shape::may_begin(beginning, bytes, found.start()) => {
+                        starts.push(found.start());
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        starts.extend(shape::cut_off(bytes));
+        spans.sort_unstable();
+        starts.sort_unstable();
+        (spans, starts)
     }
 
     /// Where a value that is not whole yet may begin.
     fn open_from(&self, text: &str) -> usize {
-        let longest = self.patterns.iter().map(String::len).max().unwrap_or(0);
+        let longest = self.values.iter().map(String::len).max().unwrap_or(0);
         let from = text.len().saturating_sub(longest);
         (from..text.len())
             .find(|start| {
@@ -144,9 +163,9 @@ impl Index {
     fn begins_with(&self, tail: &str) -> bool {
         // The patterns are sorted: those with this beginning follow at once.
         let at = self
-            .patterns
+            .values
             .partition_point(|pattern| pattern.as_str() < tail);
-        self.patterns
+        self.values
             .get(at)
             .is_some_and(|pattern| pattern.starts_with(tail))
     }
@@ -201,20 +220,15 @@ impl StreamRedactor {
     fn advance(&mut self, edge: Edge) -> String {
         let text = std::mem::take(&mut self.held);
         let index = self.redactor.known.index();
-        let mut spans: Vec<(usize, usize)> = index
-            .map(|index| index.automaton.find_overlapping_iter(&text))
-            .into_iter()
-            .flatten()
-            .map(|found| (found.start(), found.end()))
-            .collect();
-        spans.sort_unstable();
-        let limit = match (edge, index) {
-            (Edge::More, Some(index)) => index.open_from(&text),
-            (Edge::More, None) | (Edge::Last, _) => text.len(),
+        let (spans, starts) = index.find(&text);
+        let limit = match edge {
+            Edge::More => index.open_from(&text),
+            Edge::Last => text.len(),
         };
         let mut pass = Pass {
             text: &text,
             spans: &spans,
+            starts: &starts,
             next: 0,
             edge,
             at: &mut self.at,
@@ -234,6 +248,8 @@ struct Pass<'a> {
     text: &'a str,
     /// Where values stand, sorted by start.
     spans: &'a [(usize, usize)],
+    /// Where the beginning of a token stands, or may go on in more text; sorted.
+    starts: &'a [usize],
     /// The first span that the walk has not reached.
     next: usize,
     edge: Edge,
@@ -243,7 +259,13 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// Walks up to `limit` or to the first undecided character, and gives its place.
     fn run(&mut self, limit: usize, shown: &mut String) -> usize {
-        for (place, symbol) in self.text.char_indices() {
+        let mut place = 0;
+        while place < self.text.len() {
+            place = self.leap(place, limit, shown);
+            let rest = self.text.get(place..).unwrap_or_default();
+            let Some(symbol) = rest.chars().next() else {
+                break;
+            };
             if place >= limit {
                 return place;
             }
@@ -261,8 +283,8 @@ impl Pass<'_> {
             self.at.inside = token;
             self.at.hidden = hidden;
             self.at.escaping = symbol == '\\' && !self.at.escaping;
-            let last = u8::try_from(symbol).unwrap_or(0);
-            self.at.before = [self.at.before[1], last];
+            self.at.before = [self.at.before[1], leap::byte_of(symbol)];
+            place += symbol.len_utf8();
         }
         self.text.len()
     }

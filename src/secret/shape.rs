@@ -3,10 +3,6 @@
 //! Each decision looks at a bounded piece of text, so that a stream never has
 //! to hold back more than a few hundred bytes.
 
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
-
 /// A kind of token: a fixed beginning and enough characters of its alphabet.
 pub(super) struct Shape {
     start: &'static str,
@@ -89,13 +85,33 @@ pub(super) enum Inside {
     PemEnd,
 }
 
-/// Whether `text` may hold a token at all.
-pub(super) fn may_occur(text: &str) -> bool {
-    static STARTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let starts = SHAPES.iter().map(|shape| shape.start);
-        AhoCorasick::new(starts.chain([JWT, PEM])).ok()
-    });
-    STARTS.as_ref().is_none_or(|starts| starts.is_match(text))
+/// The beginnings of all tokens.
+pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
+    SHAPES.iter().map(|shape| shape.start).chain([JWT, PEM])
+}
+
+/// The longest beginning has this many bytes.
+const START_BYTES_MAX: usize = 11;
+
+/// Whether a token may begin at `at`, where the beginning with this number
+/// stands: many words have one inside them.
+pub(super) fn may_begin(beginning: usize, text: &[u8], at: usize) -> bool {
+    let alone = match SHAPES.get(beginning) {
+        Some(shape) => shape.word,
+        None => beginning == SHAPES.len(),
+    };
+    match at.checked_sub(2).and_then(|from| text.get(from..at)) {
+        Some([first, last]) if alone => !is_word([*first, *last]),
+        Some(_) | None => true,
+    }
+}
+
+/// Where in the end of `text` a beginning may stand that is cut off by it.
+pub(super) fn cut_off(text: &[u8]) -> impl Iterator<Item = usize> {
+    (text.len().saturating_sub(START_BYTES_MAX)..text.len()).filter(|start| {
+        let rest = text.get(*start..).unwrap_or_default();
+        beginnings().any(|beginning| beginning.as_bytes().starts_with(rest))
+    })
 }
 
 impl Shape {

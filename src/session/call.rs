@@ -55,13 +55,16 @@ impl Runner<'_> {
         let title = tool.title(&args);
         let call_id = file_name(self.name, index, &call.id);
         let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
+        let permit = self.workbench.permit(&tool.spec().name);
         let running = tool.call(
             args,
             CallContext {
                 call_id: &call_id,
                 place: self.workbench.place(),
                 files: self.workbench.files(),
+                permit: &permit,
                 commands: self.workbench.commands(),
+                redactor: self.workbench.redactor(),
                 output_dir: self.workbench.output_dir(),
                 cancel: self.cancel,
                 updates,

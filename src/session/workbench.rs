@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use crate::access::Access;
 use crate::model::ToolDefinition;
 use crate::policy::Policy;
-use crate::tool::{CommandSettings, FileLedger, Place, Toolset};
+use crate::secret::Redactor;
+use crate::tool::{CommandSettings, FileLedger, Permit, Place, Toolset};
 
 use super::arguments::Validator;
 
@@ -22,6 +24,7 @@ pub struct Workbench {
     place: Place,
     commands: CommandSettings,
     output_dir: Option<PathBuf>,
+    redactor: Redactor,
     files: FileLedger,
     validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
@@ -42,9 +45,33 @@ impl Workbench {
             place,
             commands,
             output_dir,
+            redactor: Redactor::default(),
             files: FileLedger::default(),
             validators: Mutex::default(),
         }
+    }
+
+    /// Hides these secrets in the output that is kept on disk; without it
+    /// only texts in the shape of a well-known token are hidden.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
+        Self { redactor, ..self }
+    }
+
+    /// What `tool` may do with the files that it meets.
+    pub(super) fn permit(&self, tool: &str) -> Permit {
+        let policy = Arc::clone(&self.policy);
+        let tool = tool.to_owned();
+        Permit::new(move |access| match access {
+            Access::Read(path) => policy.may_read(&tool, path),
+            Access::Write(_) | Access::Exec(_) => policy
+                .decide(&tool, std::slice::from_ref(access))
+                .is_allowed(),
+        })
+    }
+
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     pub(super) fn tools(&self) -> &Toolset {

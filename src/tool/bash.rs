@@ -128,6 +128,7 @@ async fn run(args: &Value, cx: &CallContext<'_>) -> Result<ToolOutput, String> {
     let mut capture = Capture::new(
         cx.output_dir
             .map(|dir| dir.join(format!("{}.txt", cx.call_id))),
+        cx.redactor.clone(),
     );
     let mut updates = Updates::new(cx);
     let ending = loop {

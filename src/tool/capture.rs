@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::clock::{self, Slept};
+use crate::secret::{Redactor, StreamRedactor};
 use crate::tool::CallContext;
 use crate::tool::file::reason;
 use crate::tool::truncate::{self, BYTES_MAX, Cleaner, LINES_MAX, Return};
@@ -33,6 +34,7 @@ pub(super) struct Capture {
     bytes: u64,
     spill: Spill,
     spill_path: Option<PathBuf>,
+    redactor: Redactor,
 }
 
 /// Where output beyond the limits goes.
@@ -41,14 +43,51 @@ enum Spill {
     /// All of it still fits.
     NotNeeded,
     /// A file with all output so far.
-    File { file: std::fs::File, bytes: u64 },
+    File(Kept),
     /// The file could not be written, or there is no place for it.
     Lost(String),
 }
 
+/// The file with the whole output, without the secrets in it.
+#[derive(Debug)]
+struct Kept {
+    file: std::fs::File,
+    stream: StreamRedactor,
+    /// Bytes in the file.
+    bytes: u64,
+    /// Whether the file is full and there was more.
+    full: bool,
+}
+
+impl Kept {
+    /// Adds output; a secret may go on in the next one.
+    fn add(&mut self, new: &str) -> std::io::Result<()> {
+        let clean = self.stream.push(new);
+        self.write(&clean)
+    }
+
+    /// Adds what was held back.
+    fn finish(&mut self) -> std::io::Result<()> {
+        let clean = self.stream.finish();
+        self.write(&clean)
+    }
+
+    fn write(&mut self, clean: &str) -> std::io::Result<()> {
+        let room =
+            usize::try_from(SPILL_BYTES_MAX.saturating_sub(self.bytes)).unwrap_or(usize::MAX);
+        let part = clean
+            .get(..clean.floor_char_boundary(room))
+            .unwrap_or_default();
+        self.full |= part.len() < clean.len();
+        self.bytes += part.len() as u64;
+        self.file.write_all(part.as_bytes())
+    }
+}
+
 impl Capture {
-    /// Output that goes to `spill_path` once it is too long to be shown.
-    pub(super) fn new(spill_path: Option<PathBuf>) -> Self {
+    /// Output that goes to `spill_path`, without the secrets that `redactor`
+    /// knows, once it is too long to be shown.
+    pub(super) fn new(spill_path: Option<PathBuf>, redactor: Redactor) -> Self {
         Self {
             cleaner: Cleaner::new(Return::Overwrites),
             text: String::new(),
@@ -56,6 +95,7 @@ impl Capture {
             bytes: 0,
             spill: Spill::NotNeeded,
             spill_path,
+            redactor,
         }
     }
 
@@ -72,6 +112,11 @@ impl Capture {
         let mut new = String::new();
         self.cleaner.finish(&mut new);
         self.keep(&new);
+        if let Spill::File(kept) = &mut self.spill
+            && let Err(error) = kept.finish()
+        {
+            self.spill = Spill::Lost(reason(&error));
+        }
         // Only the last line may lack its end.
         self.lines += usize::from(!self.text.is_empty() && !self.text.ends_with('\n'));
         new
@@ -85,13 +130,13 @@ impl Capture {
             return;
         }
         match &mut self.spill {
-            Spill::NotNeeded => self.spill = open_spill(self.spill_path.as_deref(), &self.text),
-            Spill::File { file, bytes } => {
-                let room =
-                    usize::try_from(SPILL_BYTES_MAX.saturating_sub(*bytes)).unwrap_or(usize::MAX);
-                let part = new.get(..new.floor_char_boundary(room)).unwrap_or_default();
-                *bytes += part.len() as u64;
-                if let Err(error) = file.write_all(part.as_bytes()) {
+            Spill::NotNeeded => {
+                let stream = self.redactor.stream();
+                self.spill = open_spill(self.spill_path.as_deref(), &self.text, stream);
+            }
+            Spill::File(kept) if kept.full => {}
+            Spill::File(kept) => {
+                if let Err(error) = kept.add(new) {
                     self.spill = Spill::Lost(reason(&error));
                 }
             }
@@ -125,58 +170,62 @@ impl Capture {
     /// Where the whole output is, for viewers.
     pub(super) fn details(&self) -> Option<Value> {
         match (&self.spill, &self.spill_path) {
-            (Spill::File { .. }, Some(path)) => {
+            (Spill::File(_), Some(path)) => {
                 Some(json!({ "outputPath": path, "outputBytes": self.bytes }))
             }
-            (Spill::File { .. } | Spill::NotNeeded | Spill::Lost(_), _) => None,
+            (Spill::File(_) | Spill::NotNeeded | Spill::Lost(_), _) => None,
         }
     }
 
     fn spill_notice(&self) -> String {
         match (&self.spill, &self.spill_path) {
-            (Spill::File { bytes, .. }, Some(path)) if *bytes < self.bytes => {
+            (Spill::File(kept), Some(path)) if kept.full => {
                 format!(
-                    "the first {bytes} of {} bytes are in {}",
+                    "the first {} of {} bytes are in {}",
+                    kept.bytes,
                     self.bytes,
                     path.display()
                 )
             }
-            (Spill::File { .. }, Some(path)) => {
+            (Spill::File(_), Some(path)) => {
                 format!("all of the output is in {}", path.display())
             }
             (Spill::Lost(why), _) => format!("the rest was not kept: {why}"),
-            (Spill::NotNeeded | Spill::File { .. }, _) => "the rest was not kept".to_owned(),
+            (Spill::NotNeeded | Spill::File(_), _) => "the rest was not kept".to_owned(),
         }
     }
 }
 
 /// Makes the file for the whole output, for its owner only.
-fn open_spill(path: Option<&Path>, text: &str) -> Spill {
+fn open_spill(path: Option<&Path>, text: &str, stream: StreamRedactor) -> Spill {
     let Some(path) = path else {
         return Spill::Lost("there is no directory for it".to_owned());
     };
-    let open = || {
+    let open = || -> std::io::Result<Kept> {
         if let Some(dir) = path.parent() {
             std::fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(dir)?;
         }
-        let mut file = std::fs::OpenOptions::new()
+        let file = std::fs::OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
             .open(path)?;
-        file.write_all(text.as_bytes())?;
-        Ok(file)
+        let mut kept = Kept {
+            file,
+            stream,
+            bytes: 0,
+            full: false,
+        };
+        kept.add(text)?;
+        Ok(kept)
     };
     match open() {
-        Ok(file) => Spill::File {
-            file,
-            bytes: text.len() as u64,
-        },
+        Ok(kept) => Spill::File(kept),
         Err(error) => Spill::Lost(reason(&error)),
     }
 }

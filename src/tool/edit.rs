@@ -115,7 +115,7 @@ fn edit(
     let Some(existing) = &target.existing else {
         return Err(format!(
             "{}; use write to make a new file",
-            path::missing(place, &asked)
+            path::missing(place, &asked, work)
         )
         .into());
     };
@@ -128,7 +128,7 @@ fn edit(
     let new = replacement::apply(old, &args.edits).map_err(|why| format!("`{shown}`: {why}"))?;
     let difference = Difference::between(shown, Some(old), &new);
     work.go_on()?;
-    target.replace(&new, ledger)?;
+    target.replace(&new, ledger, work)?;
     let count = match args.edits.len() {
         1 => "1 edit".to_owned(),
         count => format!("{count} edits"),

@@ -1,10 +1,14 @@
 //! Opening and replacing single files: only regular ones, never halfway.
 
-use std::fs::{File, FileType, Metadata, OpenOptions, Permissions};
+use std::fs::{File, FileType, Metadata, Permissions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
+use crate::access::Access;
+use crate::tool::door::{self, Folder};
 use crate::tool::work::{Failed, Work, hash_of};
 use crate::tool::{FileLedger, Fingerprint, Freshness, Place, path};
 
@@ -38,29 +42,39 @@ pub(super) fn open(real: &Path, shown: &str) -> Result<Found, String> {
         return Ok(Found::Directory);
     }
     refuse_special(kind, shown)?;
-    let flags =
-        rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NOCTTY;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(real)
-        .map_err(failed)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = door::open(real, flags).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     // The name may have changed hands between the look and the opening.
     refuse_special(metadata.file_type(), shown)?;
     Ok(Found::File(Opened { file, metadata }))
 }
 
-/// The real path of something that shall exist.
-pub(super) fn real(place: &Place, path: &Path) -> Result<PathBuf, String> {
-    path.canonicalize().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => path::missing(place, path),
+/// The real path of something that shall exist, when what the call wants
+/// `to` do with it is permitted there, too: a link may lead elsewhere than it
+/// did when the call was judged.
+pub(super) fn real(
+    place: &Place,
+    path: &Path,
+    work: &Work,
+    to: fn(PathBuf) -> Access,
+) -> Result<PathBuf, String> {
+    let real = path.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => path::missing(place, path, work),
         _ => format!(
             "cannot open `{}`: {}",
             path::display(place, path),
             reason(&error)
         ),
-    })
+    })?;
+    if work.permits(&to(real.clone())) {
+        return Ok(real);
+    }
+    Err(elsewhere(&path::display(place, path)))
+}
+
+fn elsewhere(shown: &str) -> String {
+    format!("`{shown}` leads elsewhere than a moment ago, to what this call may not touch")
 }
 
 /// An I/O error in a few words.
@@ -129,7 +143,7 @@ impl Target {
                 existing: None,
             });
         }
-        let real = real(place, path)?;
+        let real = real(place, path, work, Access::Write)?;
         let Opened { file, metadata } = match open(&real, &shown)? {
             Found::File(opened) => opened,
             Found::Directory => return Err(format!("`{shown}` is a directory").into()),
@@ -177,7 +191,12 @@ impl Target {
 
     /// Puts `content` in the file's place in one step, keeping mode and owner,
     /// and lets the ledger know.
-    pub(super) fn replace(&self, content: &[u8], ledger: &FileLedger) -> Result<(), String> {
+    pub(super) fn replace(
+        &self,
+        content: &[u8],
+        ledger: &FileLedger,
+        work: &Work,
+    ) -> Result<(), String> {
         let failed = |error: &std::io::Error| {
             format!(
                 "cannot write `{}`: {}; it is as it was",
@@ -192,8 +211,11 @@ impl Target {
         // A new file's name must be real too, or it would not be found again.
         let parent = parent.canonicalize().map_err(|error| failed(&error))?;
         let real = parent.join(self.real.file_name().unwrap_or_default());
-        let metadata = self
-            .put(&parent, &real, content)
+        if !work.permits(&Access::Write(real.clone())) {
+            return Err(elsewhere(&self.shown));
+        }
+        let metadata = Folder::open(&parent)
+            .and_then(|folder| self.put(&folder, &real, content))
             .map_err(|error| failed(&error))?;
         ledger.keep_before(
             &real,
@@ -203,25 +225,28 @@ impl Target {
         Ok(())
     }
 
-    fn put(&self, parent: &Path, real: &Path, content: &[u8]) -> std::io::Result<Metadata> {
+    fn put(&self, folder: &Folder, real: &Path, content: &[u8]) -> std::io::Result<Metadata> {
+        let place = folder.path().join(real.file_name().unwrap_or_default());
         let mut draft = tempfile::Builder::new()
             .prefix(".agent-")
             // Below the mask, as any new file.
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(parent)?;
+            .tempfile_in(folder.path())?;
         draft.write_all(content)?;
         let Some(existing) = &self.existing else {
-            let file = draft.persist_noclobber(real).map_err(|error| error.error)?;
+            let file = draft
+                .persist_noclobber(place)
+                .map_err(|error| error.error)?;
             return file.metadata();
         };
         existing.lend_attributes(draft.as_file())?;
-        let now = real.symlink_metadata()?;
+        let now = place.symlink_metadata()?;
         if !Fingerprint::new(&now, None)
             .same_file_state(&Fingerprint::new(&existing.metadata, None))
         {
             return Err(std::io::Error::other("it changed in this moment"));
         }
-        let file = draft.persist(real).map_err(|error| error.error)?;
+        let file = draft.persist(place).map_err(|error| error.error)?;
         file.metadata()
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::access::Access;
 use crate::tool::file::Found;
-use crate::tool::walk::{self, Glob, Next};
+use crate::tool::walk::{self, Glob, Kind, Next, Wanted};
 use crate::tool::work::{self, Failed, Work};
 use crate::tool::{
     CallContext, CallFuture, Place, Tool, ToolOutput, ToolSpec, arguments, file, path, title_text,
@@ -99,7 +99,7 @@ impl Tool for Find {
 fn find(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Failed> {
     let glob = Glob::parse(&args.pattern)?;
     let asked = path::resolve_or_workspace(place, args.path.as_deref())?;
-    let root = file::real(place, &asked)?;
+    let root = file::real(place, &asked, work, Access::Read)?;
     let shown_root = path::display(place, &asked);
     if let Found::File(_) = file::open(&root, &shown_root)? {
         return Err(format!("`{shown_root}` is a file, not a directory").into());
@@ -107,10 +107,12 @@ fn find(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
     let limit = args.limit.unwrap_or(NAMES).clamp(1, NAMES);
     let mut names: Vec<String> = Vec::new();
     let mut more = false;
-    let gaps = walk::walk(&root, glob.hidden(), work, |entry, below, _| {
-        if !glob.fits(below) {
-            return Ok(Next::Go);
-        }
+    let wanted = Wanted {
+        hidden: glob.hidden(),
+        glob: Some(&glob),
+        kind: Kind::Names,
+    };
+    let gaps = walk::walk(&root, &wanted, work, |entry, below, _| {
         if names.len() == limit {
             more = true;
             return Ok(Next::Enough);

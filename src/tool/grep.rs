@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::access::Access;
 use crate::tool::file::{Found, Opened};
-use crate::tool::walk::{self, Gaps, Glob, Hidden, Next};
+use crate::tool::walk::{self, Gaps, Glob, Hidden, Kind, Next, Wanted};
 use crate::tool::work::{self, Failed, Work};
 use crate::tool::{
     CallContext, CallFuture, Place, Tool, ToolOutput, ToolSpec, arguments, file, path, title_text,
@@ -149,7 +149,7 @@ fn grep(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
         .map_err(|error| format!("the pattern is not usable: {error}"))?;
     let glob = args.glob.as_deref().map(Glob::parse).transpose()?;
     let asked = path::resolve_or_workspace(place, args.path.as_deref())?;
-    let root = file::real(place, &asked)?;
+    let root = file::real(place, &asked, work, Access::Read)?;
     let shown_root = path::display(place, &asked);
     let mut search = Search {
         searcher: searcher(args.context.min(CONTEXT_MAX)),
@@ -161,11 +161,12 @@ fn grep(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
     match file::open(&root, &shown_root)? {
         Found::File(opened) => search.file(opened, shown_root, &mut gaps)?,
         Found::Directory => {
-            gaps = walk::walk(&root, Hidden::Skipped, work, |entry, below, gaps| {
-                let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                if !is_file || glob.as_ref().is_some_and(|glob| !glob.fits(below)) {
-                    return Ok(Next::Go);
-                }
+            let wanted = Wanted {
+                hidden: Hidden::Skipped,
+                glob: glob.as_ref(),
+                kind: Kind::Files,
+            };
+            gaps = walk::walk(&root, &wanted, work, |entry, below, gaps| {
                 let shown = path::display(place, &walk::asked_path(&asked, below));
                 match file::open(entry.path(), &shown) {
                     Ok(Found::File(opened)) => search.file(opened, shown, gaps)?,

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::access::Access;
+use crate::tool::door::Folder;
 use crate::tool::file::{Found, reason};
+use crate::tool::walk;
 use crate::tool::work::{self, Failed, Work};
 use crate::tool::{
     CallContext, CallFuture, Place, Tool, ToolOutput, ToolSpec, arguments, file, path, title_text,
@@ -87,7 +89,7 @@ impl Tool for Ls {
                 let args: Arguments = arguments(&args)?;
                 let asked = path::resolve_or_workspace(&place, args.path.as_deref())?;
                 let shown = path::display(&place, &asked);
-                let real = file::real(&place, &asked)?;
+                let real = file::real(&place, &asked, work, Access::Read)?;
                 match file::open(&real, &shown)? {
                     Found::Directory => list(&real, &shown, args.limit, work),
                     Found::File(_) => Err(format!("`{shown}` is a file, not a directory").into()),
@@ -111,10 +113,15 @@ pub(super) fn list(
     };
     // The smallest names so far, so that a million of them needs no room.
     let mut names: BinaryHeap<(String, String)> = BinaryHeap::new();
-    let mut total = 0_usize;
-    for entry in real.read_dir().map_err(failed)? {
+    let (mut total, mut withheld) = (0_usize, 0_usize);
+    let folder = Folder::open(real).map_err(failed)?;
+    for entry in folder.path().read_dir().map_err(failed)? {
         work.go_on()?;
         let entry = entry.map_err(failed)?;
+        if !work.may_read(&real.join(entry.file_name())) {
+            withheld += 1;
+            continue;
+        }
         total += 1;
         let mut name = path::display_name(&entry.file_name());
         let key = name.to_lowercase();
@@ -130,8 +137,13 @@ pub(super) fn list(
             names.pop();
         }
     }
+    let withheld = walk::withheld(withheld);
     if total == 0 {
-        return Ok(ToolOutput::text("(the directory is empty)", "0 entries"));
+        let text = match withheld {
+            None => "(the directory is empty)".to_owned(),
+            Some(notice) => format!("(no entries)\n\n[{notice}]"),
+        };
+        return Ok(ToolOutput::text(text, "0 entries"));
     }
     let names: Vec<String> = names
         .into_sorted_vec()
@@ -142,8 +154,10 @@ pub(super) fn list(
     let cut = truncate::head(&text);
     let mut shown_text = cut.text.trim_end_matches('\n').to_owned();
     let truncated = cut.truncated || names.len() < total;
-    if truncated {
-        shown_text.push_str(&format!("\n\n[{} of {total} entries are shown]", cut.lines));
+    let part = truncated.then(|| format!("{} of {total} entries are shown", cut.lines));
+    let notices: Vec<String> = part.into_iter().chain(withheld).collect();
+    if !notices.is_empty() {
+        shown_text.push_str(&format!("\n\n[{}]", notices.join("; ")));
     }
     let summary = if total == 1 {
         "1 entry".to_owned()

@@ -17,10 +17,12 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::clock::Activity;
 use crate::message::Content;
+use crate::secret::Redactor;
 
 mod bash;
 mod capture;
 mod diff;
+mod door;
 mod edit;
 mod file;
 mod find;
@@ -28,6 +30,7 @@ mod grep;
 mod ledger;
 mod ls;
 mod path;
+mod permit;
 mod read;
 mod replacement;
 pub mod truncate;
@@ -36,6 +39,7 @@ mod work;
 mod write;
 
 pub use ledger::{BeforeImage, FileLedger, Fingerprint, Freshness};
+pub use permit::Permit;
 
 /// What the model is told of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,8 +106,13 @@ pub struct CallContext<'a> {
     pub place: &'a Place,
     /// What the session has read and changed.
     pub files: &'a FileLedger,
+    /// What of the files that the call meets it may use: those below its root,
+    /// and those where its paths lead when they are opened.
+    pub permit: &'a Permit,
     /// How commands run.
     pub commands: &'a CommandSettings,
+    /// Hides secrets in what is kept on disk.
+    pub redactor: &'a Redactor,
     /// Where output above the limits is kept whole; none keeps only what is shown.
     pub output_dir: Option<&'a std::path::Path>,
     /// Cancelled when the call shall end.

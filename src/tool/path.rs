@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use crate::tool::Place;
+use crate::tool::work::Work;
 
 /// Directory entries looked at for near names.
 const NEAR_ENTRIES_MAX: usize = 5_000;
@@ -81,7 +82,7 @@ pub(super) fn display_name(name: &OsStr) -> String {
 }
 
 /// What the model is told about a path that does not exist.
-pub(super) fn missing(place: &Place, path: &Path) -> String {
+pub(super) fn missing(place: &Place, path: &Path, work: &Work) -> String {
     let shown = display(place, path);
     if path.symlink_metadata().is_ok() {
         return format!("`{shown}` is a symbolic link whose target does not exist");
@@ -91,7 +92,7 @@ pub(super) fn missing(place: &Place, path: &Path) -> String {
         let parent = display(place, parent);
         return format!("`{shown}` does not exist, nor does its directory `{parent}`");
     }
-    let near = near_names(place, parent, path);
+    let near = near_names(place, parent, path, work);
     if near.is_empty() {
         return format!("`{shown}` does not exist");
     }
@@ -102,8 +103,8 @@ pub(super) fn missing(place: &Place, path: &Path) -> String {
 }
 
 /// The up to three most similar names beside `path`, best first, inside the
-/// workspace only: elsewhere a name alone could tell too much.
-fn near_names(place: &Place, parent: &Path, path: &Path) -> Vec<String> {
+/// workspace only and of what may be read: a name alone could tell too much.
+fn near_names(place: &Place, parent: &Path, path: &Path, work: &Work) -> Vec<String> {
     let inside = parent
         .canonicalize()
         .is_ok_and(|real| real.starts_with(&place.workspace));
@@ -126,7 +127,7 @@ fn near_names(place: &Place, parent: &Path, path: &Path) -> Vec<String> {
             let near =
                 score >= 0.8 || strsim::normalized_damerau_levenshtein(&wanted, &name) >= 0.6;
             let shown = display(place, &parent.join(entry.file_name()));
-            near.then(|| (score, format!("`{shown}`")))
+            (near && work.may_read(&entry.path())).then(|| (score, format!("`{shown}`")))
         })
         .collect();
     near.sort_by(|(one, a), (two, b)| two.total_cmp(one).then_with(|| a.cmp(b)));

@@ -114,7 +114,7 @@ fn read(
 ) -> Result<ToolOutput, Failed> {
     let asked = path::resolve(place, &args.path)?;
     let shown = path::display(place, &asked);
-    let real = file::real(place, &asked)?;
+    let real = file::real(place, &asked, work, Access::Read)?;
     let Opened { file, metadata } = match file::open(&real, &shown)? {
         Found::File(opened) => opened,
         Found::Directory => return ls::list(&real, &shown, None, work),

@@ -6,6 +6,8 @@
 //! not followed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
@@ -20,6 +22,8 @@ const ENTRIES_MAX: usize = 1_000_000;
 pub(super) struct Gaps {
     /// Entries that could not be read.
     unreadable: usize,
+    /// Paths that may not be read.
+    withheld: usize,
     /// Whether the walk was given up.
     given_up: bool,
 }
@@ -32,14 +36,54 @@ impl Gaps {
 
     /// What the model should know of it, if anything.
     pub(super) fn notice(&self) -> Option<String> {
-        match (self.given_up, self.unreadable) {
+        let lost = match (self.given_up, self.unreadable) {
             (true, _) => Some(format!(
                 "given up after {ENTRIES_MAX} entries; name a smaller directory"
             )),
             (false, 0) => None,
             (false, 1) => Some("1 entry could not be read".to_owned()),
             (false, count) => Some(format!("{count} entries could not be read")),
+        };
+        match (lost, withheld(self.withheld)) {
+            (Some(lost), Some(withheld)) => Some(format!("{lost}; {withheld}")),
+            (lost, withheld) => lost.or(withheld),
         }
+    }
+}
+
+/// What the model is told of paths that it may not see, if there are any.
+pub(super) fn withheld(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 path is not shown: permissions".to_owned()),
+        count => Some(format!("{count} paths are not shown: permissions")),
+    }
+}
+
+/// What a walk is to visit.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// Whether names that begin with a dot are visited.
+    pub(super) hidden: Hidden,
+    /// What the path below the root has to fit.
+    pub(super) glob: Option<&'a Glob>,
+    /// Whether only regular files are.
+    pub(super) kind: Kind,
+}
+
+/// Which kinds of entries a walk visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Regular files.
+    Files,
+    /// Everything that has a name.
+    Names,
+}
+
+impl Wanted<'_> {
+    fn fits(&self, entry: &DirEntry, below: &Path) -> bool {
+        let kind = self.kind == Kind::Names || entry.file_type().is_some_and(|kind| kind.is_file());
+        kind && self.glob.is_none_or(|glob| glob.fits(below))
     }
 }
 
@@ -61,22 +105,37 @@ pub(super) enum Hidden {
     Visited,
 }
 
-/// Visits everything below the real path `root`, sorted by path, with the path
-/// relative to `root`.
+/// Visits what is wanted below the real path `root` and may be read, sorted by
+/// path, with the path relative to `root`. A directory that may not be read is
+/// not looked into.
 pub(super) fn walk(
     root: &Path,
-    hidden: Hidden,
+    wanted: &Wanted<'_>,
     work: &Work,
     mut visit: impl FnMut(&DirEntry, &Path, &mut Gaps) -> Result<Next, Failed>,
 ) -> Result<Gaps, Failed> {
     let mut gaps = Gaps::default();
+    let permit = work.permit();
+    let closed = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&closed);
     let tree = WalkBuilder::new(root)
-        .hidden(hidden == Hidden::Skipped)
+        .hidden(wanted.hidden == Hidden::Skipped)
         .require_git(false)
         .git_global(false)
         .follow_links(false)
         .sort_by_file_name(std::ffi::OsStr::cmp)
-        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
+        .filter_entry(move |entry| {
+            if entry.depth() == 0 {
+                return true;
+            }
+            if entry.file_name() == ".git" {
+                return false;
+            }
+            let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let open = !directory || permit.may_read(entry.path());
+            counted.fetch_add(usize::from(!open), Ordering::Relaxed);
+            open
+        })
         .build();
     for (count, entry) in tree.enumerate() {
         work.go_on()?;
@@ -92,10 +151,19 @@ pub(super) fn walk(
             Ok(below) if entry.depth() > 0 => below.to_path_buf(),
             Ok(_) | Err(_) => continue,
         };
+        if !wanted.fits(&entry, &below) {
+            continue;
+        }
+        let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if !directory && !work.may_read(entry.path()) {
+            gaps.withheld += 1;
+            continue;
+        }
         if visit(&entry, &below, &mut gaps)? == Next::Enough {
             break;
         }
     }
+    gaps.withheld += closed.load(Ordering::Relaxed);
     Ok(gaps)
 }
 

@@ -2,18 +2,21 @@
 //! stalls nobody and stops when the call is cancelled.
 
 use std::io;
+use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
 use crate::clock::Activity;
 use crate::message::Content;
-use crate::tool::{CallContext, Failure, ToolOutput};
+use crate::tool::{CallContext, Failure, Permit, ToolOutput};
 
 /// How far the work may go on, and who hears of it.
 #[derive(Debug, Clone)]
 pub(super) struct Work {
     stop: CancellationToken,
     activity: Activity,
+    permit: Permit,
 }
 
 /// Why work ended without a result.
@@ -48,6 +51,21 @@ impl Work {
         }
         self.activity.touch();
         Ok(())
+    }
+
+    /// Whether the access may happen.
+    pub(super) fn permits(&self, access: &Access) -> bool {
+        self.permit.allows(access)
+    }
+
+    /// Whether the path may be read, or shown in a list.
+    pub(super) fn may_read(&self, path: &Path) -> bool {
+        self.permit.may_read(path)
+    }
+
+    /// What a walk needs to know of it away from here.
+    pub(super) fn permit(&self) -> Permit {
+        self.permit.clone()
     }
 
     /// The failure behind an I/O error of a reader from [`Work::watch`].
@@ -139,6 +157,7 @@ where
     let work = Work {
         stop,
         activity: cx.activity.clone(),
+        permit: cx.permit.clone(),
     };
     let outcome = tokio::task::spawn_blocking(move || {
         work.go_on()?;

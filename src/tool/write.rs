@@ -104,7 +104,7 @@ fn write(
     }
     let difference = Difference::between(shown, old, new);
     work.go_on()?;
-    target.replace(new, ledger)?;
+    target.replace(new, ledger, work)?;
     let did = if old.is_some() { "replaced" } else { "created" };
     let lines = args.content.lines().count();
     Ok(ToolOutput {

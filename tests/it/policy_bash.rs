@@ -150,45 +150,47 @@ fn exact_rules_cover_their_string_only() {
     );
 }
 
+/// `git push`, `rm -rf` and `npm publish`, said otherwise, and what may be one of them.
+const DISGUISES: &[&str] = &[
+    "git push",
+    "git push origin main",
+    "/usr/bin/git push",
+    "./git push",
+    "git -C x push",
+    "git -c a=b --no-pager push",
+    "env git push",
+    "sudo -u x git push",
+    "timeout 5 git push",
+    "bash -c 'git push'",
+    "bash -c 'cd x; git push'",
+    "sh -c \"g''it push\"",
+    "nice -n 5 git push",
+    "xargs git push",
+    "find . -exec git push {}",
+    "git push; ls",
+    "ls && ls",
+    "g$x push",
+    "$(echo git) push",
+    "\"git\" 'push'",
+    "eval 'git push'",
+    "mywrapper -x git push",
+    "mywrapper bash -c 'cd x; git push'",
+    "env -S 'git push'",
+    "bash -c 'env git push'",
+    "rm -r -f x",
+    "rm x -fr",
+    "rm -rf x",
+    "/bin/rm -rf x",
+    "python3 -c 'print(1)'",
+    "rm --no-preserve-root -rf x",
+    "npm publish",
+    "npm --x y publish",
+];
+
 #[test]
 fn deny_rules_look_through_disguises() {
-    let denied = [
-        "git push",
-        "git push origin main",
-        "/usr/bin/git push",
-        "./git push",
-        "git -C x push",
-        "git -c a=b --no-pager push",
-        "env git push",
-        "sudo -u x git push",
-        "timeout 5 git push",
-        "bash -c 'git push'",
-        "bash -c 'cd x; git push'",
-        "sh -c \"g''it push\"",
-        "nice -n 5 git push",
-        "xargs git push",
-        "find . -exec git push {}",
-        "git push; ls",
-        "ls && ls",
-        "g$x push",
-        "$(echo git) push",
-        "\"git\" 'push'",
-        "eval 'git push'",
-        "mywrapper -x git push",
-        "mywrapper bash -c 'cd x; git push'",
-        "env -S 'git push'",
-        "bash -c 'env git push'",
-        "rm -r -f x",
-        "rm x -fr",
-        "rm -rf x",
-        "/bin/rm -rf x",
-        "python3 -c 'print(1)'",
-        "rm --no-preserve-root -rf x",
-        "npm publish",
-        "npm --x y publish",
-    ];
     let deny = ["Bash(git push:*)", "Bash(rm -rf:*)", "Bash(npm publish)"];
-    let denied_here: Vec<&str> = denied
+    let denied_here: Vec<&str> = DISGUISES
         .iter()
         .copied()
         .filter(|c| !c.contains("{}"))
@@ -215,7 +217,7 @@ fn deny_rules_look_through_disguises() {
         &denied_here,
     );
     let workspace = tempfile::tempdir().expect("a directory");
-    for command in denied {
+    for command in DISGUISES {
         let decision = decide_in(workspace.path(), Mode::Bypass, &["Bash"], &deny, command);
         assert_eq!(decision.verdict, Verdict::Deny, "{command}");
         assert_eq!(decision.by, Decider::Rule, "{command}: {}", decision.reason);

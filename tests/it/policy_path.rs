@@ -386,7 +386,7 @@ fn walkers_pass_over_what_must_not_be_read() {
         &["Read(.env.example)"],
         &["Read(src/deep/**)"],
     );
-    let may = |text: &str| policy.may_read(&world.path(text));
+    let may = |text: &str| policy.may_read("read", &world.path(text));
     assert!(may("src/a.rs") && may(".env.example") && may(".git/HEAD"));
     for refused in [
         ".env",
@@ -445,8 +445,8 @@ fn a_workspace_behind_a_link_is_the_same_workspace() {
     let write = |path: &Path| policy.decide("edit", &[Access::Write(path.to_owned())]);
     assert!(write(&world.path("^link/src/x")).is_allowed());
     assert!(write(&world.path("src/x")).is_allowed());
-    assert!(!policy.may_read(&world.path("^link/src/deep/x")));
-    assert!(!policy.may_read(&world.path("src/deep/x")));
+    assert!(!policy.may_read("read", &world.path("^link/src/deep/x")));
+    assert!(!policy.may_read("read", &world.path("src/deep/x")));
 }
 
 #[test]
@@ -462,4 +462,20 @@ fn a_decision_serialises_as_its_explanation() {
     assert_eq!(value["by"], "mode");
     assert_eq!(value["suggestedRule"], "Edit(src/a.rs)");
     assert!(value.get("rule").is_none());
+}
+
+#[test]
+fn a_walk_is_judged_as_the_tool_that_walks() {
+    let world = World::new();
+    let policy = world.policy(Mode::ReadOnly, &["Grep"], &["Ls"]);
+    for (tool, path, expected) in [
+        ("grep", "^other/file", true),
+        ("find", "^other/file", false),
+        ("grep", "src/a.rs", true),
+        ("ls", "src/a.rs", false),
+        ("grep", ".env", false),
+    ] {
+        let may = policy.may_read(tool, &world.path(path));
+        assert_eq!(may, expected, "{tool} {path}");
+    }
 }

@@ -8,7 +8,10 @@ use std::time::Duration;
 use agent::access::Access;
 use agent::clock::Activity;
 use agent::message::Content;
-use agent::tool::{CallContext, CommandSettings, Failure, FileLedger, Place, ToolOutput, Toolset};
+use agent::secret::Redactor;
+use agent::tool::{
+    CallContext, CommandSettings, Failure, FileLedger, Permit, Place, ToolOutput, Toolset,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +21,9 @@ pub(crate) struct Scene {
     _dir: tempfile::TempDir,
     pub(crate) place: Place,
     pub(crate) files: FileLedger,
+    pub(crate) permit: Permit,
     pub(crate) commands: CommandSettings,
+    pub(crate) redactor: Redactor,
     pub(crate) output_dir: PathBuf,
     pub(crate) cancel: CancellationToken,
     pub(crate) activity: Activity,
@@ -38,6 +43,8 @@ impl Scene {
                 home: Some(base.join("home")),
             },
             files: FileLedger::default(),
+            permit: Permit::everything(),
+            redactor: Redactor::default(),
             commands: CommandSettings {
                 env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
                 timeout: Duration::from_secs(60),
@@ -87,7 +94,9 @@ impl Scene {
             call_id: "call-1",
             place: &self.place,
             files: &self.files,
+            permit: &self.permit,
             commands: &self.commands,
+            redactor: &self.redactor,
             output_dir: Some(&self.output_dir),
             cancel: &self.cancel,
             updates,

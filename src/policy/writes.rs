@@ -1,0 +1,179 @@
+//! Which arguments of a command count as written.
+//!
+//! A denial of `Edit(tests/**)` shall not keep a job from running
+//! `pytest tests/x.py`. So two kinds of words are not held against it: those
+//! that the granting rule itself spells, and what a program that is known to
+//! run or compile files is given to run or compile. Everything else counts as
+//! written: the arguments of programs that write, of programs that nothing is
+//! known of, and the values of options that may name an output.
+
+/// A program that reads the files among its arguments, for all that this says
+/// of itself: what the code in them does is out of sight here.
+#[derive(Debug)]
+struct Runner {
+    /// Names without path and version, or `program subcommand`.
+    programs: &'static str,
+    /// Options without a value: what follows is an argument.
+    flags: &'static str,
+    /// Options whose value is only read.
+    reads: &'static str,
+}
+
+/// Lists are separated by `, `. An option that is in none of its runner's lists
+/// may write its value.
+const RUNNERS: &[Runner] = &[
+    Runner {
+        programs: "pytest, py.test",
+        flags: "-q, -qq, -v, -vv, -vvv, -x, -s, -l, -rA, -ra, --quiet, --verbose, --exitfirst, --lf, \
+                --last-failed, --ff, --failed-first, --sw, --stepwise, --no-header, \
+                --no-summary, --collect-only, --showlocals",
+        reads: "-k, -m, -n, --deselect, --durations, --ignore, --ignore-glob, --maxfail, --tb",
+    },
+    Runner {
+        programs: "unittest",
+        flags: "-v, -q, -f, -b, --verbose, --quiet, --failfast, --buffer, --locals",
+        reads: "-k, -s, -p, -t, --start-directory, --pattern, --top-level-directory",
+    },
+    Runner {
+        programs: "cargo test, cargo t, cargo build, cargo b, cargo check, cargo c, cargo bench, cargo \
+                   nextest, cargo doc, cargo d",
+        flags: "-q, -v, -vv, -r, --, --quiet, --verbose, --release, --lib, --bins, --tests, --examples, \
+                --benches, --all, --all-targets, --all-features, --workspace, \
+                --no-default-features, --no-fail-fast, --no-run, --doc, --no-deps, --locked, \
+                --offline, --frozen, --nocapture, --ignored, --include-ignored, --exact",
+        reads: "-p, -F, -j, -E, --bench, --bin, --color, --example, --exclude, --features, --jobs, \
+                --manifest-path, --package, --profile, --target, --test, --test-threads, --skip",
+    },
+    Runner {
+        programs: "go test, go build, go vet",
+        flags: "-v, -race, -short, -json, -failfast, -a, -n, -x, -cover",
+        reads: "-run, -bench, -count, -timeout, -tags, -p, -parallel, -skip",
+    },
+    Runner {
+        programs: "npm test, npm t, pnpm test, pnpm t, yarn test, bun test",
+        flags: "-s, --, --silent",
+        reads: "-t, --testNamePattern, --grep",
+    },
+    Runner {
+        programs: "make, gmake",
+        flags: "-k, -n, -s, -B, --keep-going, --dry-run, --silent, --quiet, --always-make",
+        reads: "-j, -l, --jobs",
+    },
+    Runner {
+        programs: "gcc, g++, cc, c++, clang, clang++, rustc",
+        flags: "-c, -g, -E, -S, -Wall, -Wextra, -Werror, -fsyntax-only, -O0, -O1, -O2, -O3",
+        reads: "-I, -L, -isystem, -iquote, -include, --edition, --crate-type, --crate-name",
+    },
+];
+
+/// Programs that run the script which is their first argument.
+const INTERPRETERS: &str = "bash, sh, dash, ksh, zsh, node, perl, php, python, ruby";
+
+/// A script: what its options mean is its own.
+const SCRIPT: Runner = Runner {
+    programs: "",
+    flags: "-q, -v, --quiet, --verbose",
+    reads: "",
+};
+
+/// Parts of the names of options by which programs change what they are given.
+const REWRITING: &[&str] = &[
+    "accept",
+    "bless",
+    "fix",
+    "inplace",
+    "in-place",
+    "overwrite",
+    "record",
+    "regen",
+    "rewrite",
+    "update",
+    "write",
+];
+
+/// Whether the word at `at` counts as written by the command. The first
+/// `spelled` words are those of the rule that grants it.
+pub(super) fn is_written(words: &[String], spelled: usize, at: usize) -> bool {
+    if at < spelled {
+        return false;
+    }
+    let Some((runner, first)) = runner(words, spelled) else {
+        return true;
+    };
+    let Some(word) = words.get(at).filter(|_| at >= first) else {
+        return true;
+    };
+    let rewriting = words
+        .iter()
+        .skip(first.max(spelled))
+        .any(|word| rewrites(word));
+    // What a file of arguments says is not known.
+    if rewriting || word.starts_with('@') {
+        return true;
+    }
+    if word.starts_with('-') {
+        return !runner.reads_value_of(word);
+    }
+    match words.get(at - 1).filter(|option| option.starts_with('-')) {
+        // The value is in the option itself, or it takes none.
+        Some(option) if at > first => {
+            let takes_none = option.contains('=') || listed(runner.flags, option);
+            !(takes_none || runner.reads_value_of(option))
+        }
+        Some(_) | None => false,
+    }
+}
+
+/// Whether an option makes its program change what it is given to look at.
+fn rewrites(word: &str) -> bool {
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    name.starts_with('-')
+        && (matches!(name, "-u" | "-w" | "-i")
+            || REWRITING.contains(&value)
+            || REWRITING.iter().any(|part| name.contains(part)))
+}
+
+/// The runner that a command is of, and where its arguments begin.
+fn runner(words: &[String], spelled: usize) -> Option<(&'static Runner, usize)> {
+    let (program, arguments) = words.split_first()?;
+    // What stands in the workspace under a known name is not known.
+    if program.contains('/') {
+        return None;
+    }
+    let first = arguments.first().map_or("", String::as_str);
+    let both = format!("{program} {first}");
+    let named = |name: &str| RUNNERS.iter().find(|runner| listed(runner.programs, name));
+    if let Some(runner) = named(&both) {
+        return Some((runner, 2));
+    }
+    if let Some(runner) = named(program) {
+        return Some((runner, 1));
+    }
+    let versionless = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if !listed(INTERPRETERS, versionless) {
+        return None;
+    }
+    match first {
+        "-m" if spelled > 2 => named(arguments.get(1)?).map(|runner| (runner, 3)),
+        _ if spelled > 1 && !first.starts_with('-') => Some((&SCRIPT, 2)),
+        _ => None,
+    }
+}
+
+impl Runner {
+    /// Whether an option holds a value, as `--tb=short` or `-Iinclude`, that is
+    /// only read.
+    fn reads_value_of(&self, word: &str) -> bool {
+        let name = word.split('=').next().unwrap_or(word);
+        if listed(self.reads, name) {
+            return true;
+        }
+        let letter = word.get(..2).unwrap_or_default();
+        !word.starts_with("--") && letter.len() < word.len() && listed(self.reads, letter)
+    }
+}
+
+/// Whether a list has an item.
+fn listed(list: &str, item: &str) -> bool {
+    list.split(", ").any(|listed| listed == item)
+}
