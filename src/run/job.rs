@@ -310,6 +310,7 @@ fn workbench(job: &Job, settings: &RunSettings, site: &Site) -> Workbench {
         },
         Some(site.paths.tool_output.clone()),
     )
+    .with_redactor(settings.redactor.clone())
 }
 
 /// A command's time limit when its call names none and the task allows more.
