@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::clock;
-use crate::event::{EventKind, LimitKind, LimitReached, Spent, Warning};
+use crate::event::{EventKind, LimitKind, LimitReached, Spent, TokenTotals, Warning};
 use crate::message::Usage;
 use crate::model::Model;
 
@@ -22,6 +22,12 @@ const USEFUL_OUTPUT_TOKENS: u64 = 1_024;
 /// The output kept in reserve for the closing reply.
 const CLOSING_OUTPUT_TOKENS: u64 = 1_024;
 
+/// Prices are per million tokens.
+const MILLION: u64 = 1_000_000;
+
+/// What the request for the closing reply takes.
+const CLOSING_NOTE_TOKENS: u64 = 80;
+
 /// Below this a closing reply could not say anything.
 const CLOSING_OUTPUT_TOKENS_MIN: u64 = 64;
 
@@ -34,16 +40,35 @@ pub(super) struct Accounts {
     turns: u32,
     tokens: u64,
     cost: f64,
+    /// The sums of what providers told.
+    usage: Usage,
+    /// Whether every reply told its usage.
+    usage_known: bool,
     tool_calls: u32,
+    /// Whether a call was refused because none was left.
+    calls_refused: bool,
     denials: u32,
     denials_in_a_row: u32,
     repeats_most: u32,
     warned: BTreeSet<(LimitKind, usize)>,
 }
 
+/// What must fit into the budgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// The next call.
+    Call,
+    /// The closing call.
+    Closing,
+    /// The next call, and a closing one after it.
+    CallAndClosing,
+}
+
 /// What the next model call would need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NextCall<'m> {
+    /// Whether it is the first one of its turn.
+    pub(super) first: bool,
     /// The estimate of its prompt.
     pub(super) prompt_tokens: u64,
     /// The most it would answer with.
@@ -74,7 +99,10 @@ impl Accounts {
             turns: 0,
             tokens: 0,
             cost: 0.0,
+            usage: Usage::default(),
+            usage_known: true,
             tool_calls: 0,
+            calls_refused: false,
             denials: 0,
             denials_in_a_row: 0,
             repeats_most: 0,
@@ -90,9 +118,21 @@ impl Accounts {
         self.denials
     }
 
-    /// What the session has cost in US dollars; none when a price is unknown.
+    /// What the session has cost in US dollars; none when a price or a usage
+    /// is unknown.
     pub(super) fn cost_usd(&self) -> Option<f64> {
-        self.priced.then_some(self.cost)
+        (self.priced && self.usage_known).then_some(self.cost)
+    }
+
+    /// The sums of the tokens that providers told.
+    pub(super) fn totals(&self) -> TokenTotals {
+        TokenTotals {
+            input: self.usage.input,
+            output: self.usage.output,
+            cache_read: self.usage.cache_read,
+            cache_write: self.usage.cache_write,
+            reasoning: self.usage.reasoning,
+        }
     }
 
     /// Refuses or warns when the model's price is unknown.
@@ -126,75 +166,84 @@ impl Accounts {
         if turns_left == 0 {
             return Gate::Spent(LimitKind::Turns);
         }
-        let (kind, most) = self.affordable(next, 0);
-        let closing = |kind: LimitKind| {
-            let output_tokens = most.min(next.output_tokens).min(CLOSING_OUTPUT_TOKENS);
-            if wrap_up && self.turns > 0 && output_tokens >= CLOSING_OUTPUT_TOKENS_MIN {
-                Gate::Closing {
-                    kind,
-                    output_tokens,
-                }
-            } else {
-                Gate::Spent(kind)
-            }
+        if self.calls_refused {
+            return self.closing(next, LimitKind::ToolCalls);
+        }
+        let last = wrap_up && turns_left == 1;
+        let useful = USEFUL_OUTPUT_TOKENS.min(next.output_tokens);
+        let room = if wrap_up && !last {
+            Room::CallAndClosing
+        } else {
+            Room::Call
         };
-        if self.tool_calls >= self.limits.max_tool_calls {
-            return closing(LimitKind::ToolCalls);
-        }
-        let reserve = if wrap_up { CLOSING_OUTPUT_TOKENS } else { 0 };
-        let (kind_with_reserve, most_with_reserve) = self.affordable(next, reserve);
-        if most_with_reserve < USEFUL_OUTPUT_TOKENS.min(next.output_tokens) {
-            return closing(if most == 0 { kind } else { kind_with_reserve });
-        }
-        let output_tokens = next.output_tokens.min(most_with_reserve);
-        if turns_left == 1 && wrap_up {
-            return if self.turns == 0 {
-                Gate::Single { output_tokens }
-            } else {
-                Gate::Closing {
+        let (kind, most) = self.affordable(next, room);
+        if most >= useful {
+            let output_tokens = next.output_tokens.min(most);
+            return match (last, next.first) {
+                (false, _) => Gate::Go { output_tokens },
+                (true, true) => Gate::Single { output_tokens },
+                (true, false) => Gate::Closing {
                     kind: LimitKind::Turns,
                     output_tokens,
-                }
+                },
             };
         }
-        Gate::Go { output_tokens }
+        // Nothing to wrap up yet: if one whole call fits, it is the only one.
+        if wrap_up && next.first {
+            let (kind, most) = self.affordable(next, Room::Call);
+            if most >= useful {
+                let output_tokens = next.output_tokens.min(most);
+                return Gate::Single { output_tokens };
+            }
+            return Gate::Spent(kind);
+        }
+        self.closing(next, kind)
+    }
+
+    /// The closing call because of `kind`, if it is wanted and affordable.
+    fn closing(&self, next: NextCall<'_>, kind: LimitKind) -> Gate {
+        let (_, most) = self.affordable(next, Room::Closing);
+        let output_tokens = most.min(next.output_tokens).min(CLOSING_OUTPUT_TOKENS);
+        let enough = output_tokens >= CLOSING_OUTPUT_TOKENS_MIN.min(next.output_tokens);
+        if self.limits.on_exhausted == OnExhausted::WrapUp && !next.first && enough {
+            Gate::Closing {
+                kind,
+                output_tokens,
+            }
+        } else {
+            Gate::Spent(kind)
+        }
     }
 
     /// The most output tokens that money and tokens allow for `next`, and which
-    /// of the two binds, when a closing reply of `reserve` tokens with the same
-    /// prompt must remain affordable.
-    fn affordable(&self, next: NextCall<'_>, reserve: u64) -> (LimitKind, u64) {
-        let prompts = if reserve > 0 { 2 } else { 1 };
-        let needed = next
-            .prompt_tokens
-            .saturating_mul(prompts)
-            .saturating_add(reserve);
+    /// of the two binds.
+    fn affordable(&self, next: NextCall<'_>, room: Room) -> (LimitKind, u64) {
+        let (prompts, reserve) = match room {
+            Room::Call => (next.prompt_tokens, 0),
+            Room::Closing => (next.prompt_tokens.saturating_add(CLOSING_NOTE_TOKENS), 0),
+            Room::CallAndClosing => (
+                next.prompt_tokens
+                    .saturating_mul(2)
+                    .saturating_add(CLOSING_NOTE_TOKENS),
+                CLOSING_OUTPUT_TOKENS,
+            ),
+        };
         let by_tokens = self
             .limits
             .max_tokens
             .saturating_sub(self.tokens)
-            .saturating_sub(needed);
-        let usage = |output| Usage {
-            input: next.prompt_tokens,
-            output,
-            ..Usage::default()
-        };
-        let (Some(prompt), Some(million)) = (
-            next.model.cost(&usage(0)),
-            next.model.cost(&usage(1_000_000)),
-        ) else {
+            .saturating_sub(prompts.saturating_add(reserve));
+        let Some((per_input, per_output)) = prices(next) else {
             return (LimitKind::Tokens, by_tokens);
         };
-        let per_token = million.output / 1e6;
-        let prompts = if reserve > 0 { 2.0 } else { 1.0 };
         let left = self.limits.max_cost_usd
             - self.cost
-            - prompt.total * prompts
-            - per_token * reserve as f64;
+            - per_input * prompts as f64
+            - per_output * reserve as f64;
         let by_cost = if left < 0.0 {
             0
-        } else if per_token > 0.0 {
-            (left / per_token) as u64
+        } else if per_output > 0.0 {
+            (left / per_output) as u64
         } else {
             u64::MAX
         };
@@ -207,6 +256,18 @@ impl Accounts {
 
     /// Books a reply.
     pub(super) fn book_reply(&mut self, usage: &Usage) {
+        self.usage.add(usage);
+        self.book(usage);
+    }
+
+    /// Books the estimate of a reply that did not tell its usage; tells whether
+    /// it is the first one.
+    pub(super) fn book_estimate(&mut self, usage: &Usage) -> bool {
+        self.book(usage);
+        std::mem::replace(&mut self.usage_known, false)
+    }
+
+    fn book(&mut self, usage: &Usage) {
         self.turns += 1;
         self.tokens = self.tokens.saturating_add(usage.total_tokens());
         self.cost += usage.cost.total;
@@ -215,6 +276,7 @@ impl Accounts {
     /// Books a tool call; `false` when none is left.
     pub(super) fn book_call(&mut self) -> bool {
         if self.tool_calls >= self.limits.max_tool_calls {
+            self.calls_refused = true;
             return false;
         }
         self.tool_calls += 1;
@@ -263,7 +325,16 @@ impl Accounts {
 
     /// Tells that `kind` is spent.
     pub(super) async fn reached(&self, kind: LimitKind, feed: &Feed) {
-        let spent = self.budget().get(&kind).copied().unwrap_or_default();
+        let spent = match kind {
+            LimitKind::Idle => {
+                let seconds = self.limits.idle_timeout.as_secs_f64();
+                Spent {
+                    limit: seconds,
+                    used: seconds,
+                }
+            }
+            _ => self.budget().get(&kind).copied().unwrap_or_default(),
+        };
         feed.send(EventKind::LimitReached(LimitReached {
             kind,
             value: spent.used,
@@ -315,4 +386,29 @@ impl Accounts {
         }
         budget
     }
+}
+
+/// US dollars for one token of the prompt and one of the reply; none when the
+/// price is unknown. The prompt may be written to a cache, which can cost more
+/// than to send it.
+fn prices(next: NextCall<'_>) -> Option<(f64, f64)> {
+    let prompt = next.prompt_tokens.max(1);
+    let cost = |usage: &Usage| next.model.cost(usage).map(|cost| cost.total);
+    let sent = cost(&Usage {
+        input: prompt,
+        ..Usage::default()
+    })?;
+    let cached = cost(&Usage {
+        cache_write: prompt,
+        ..Usage::default()
+    })?;
+    let replied = next.model.cost(&Usage {
+        input: prompt,
+        output: MILLION,
+        ..Usage::default()
+    })?;
+    Some((
+        sent.max(cached) / prompt as f64,
+        replied.output / MILLION as f64,
+    ))
 }

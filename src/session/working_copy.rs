@@ -31,6 +31,16 @@ impl WorkingCopy {
         }
     }
 
+    /// Nothing is watched: what changes will not be told.
+    pub fn unwatched() -> Self {
+        Self {
+            root: PathBuf::new(),
+            git: GitSettings::new("", ""),
+            baseline: None,
+            attempted: true,
+        }
+    }
+
     /// Takes the baseline, once. A failure is a warning.
     pub(super) async fn before_change(&mut self, feed: &Feed, cancel: &CancellationToken) {
         if self.attempted {
