@@ -51,6 +51,7 @@ mod dispatch;
 mod ending;
 mod estimate;
 mod feed;
+mod gate;
 mod interrupt;
 mod judge;
 mod limits;
@@ -127,7 +128,7 @@ impl Session {
                 step: None,
             },
         );
-        let accounts = Accounts::new(options.limits, &model);
+        let accounts = Accounts::new(options.limits, options.deadline, &model);
         options.sampling.thinking = model.clamp_thinking(options.sampling.thinking);
         let mut session = Self {
             id,

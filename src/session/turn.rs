@@ -13,11 +13,11 @@ use crate::model::Request;
 use crate::store::EntryKind;
 
 use super::Session;
-use super::budget::{Gate, NextCall};
 use super::dispatch::{Batch, Worked};
 use super::ending;
 use super::estimate;
 use super::feed::Feed;
+use super::gate::{Gate, NextCall};
 use super::interrupt::{Cause, Interrupt};
 use super::judge::{Judge, Judgement};
 use super::sample::{self, Sampled, Sampler};

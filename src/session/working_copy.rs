@@ -49,6 +49,8 @@ impl WorkingCopy {
         self.attempted = true;
         match Baseline::take(&self.root, &self.git, cancel).await {
             Ok(baseline) => self.baseline = Some(baseline),
+            // The call that it was for does not run any more.
+            Err(_) if cancel.is_cancelled() => self.attempted = false,
             Err(error) => {
                 feed.send(EventKind::Warning(Warning {
                     code: "baseline_failed".to_owned(),

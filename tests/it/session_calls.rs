@@ -2,14 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use agent::access::Access;
 use agent::event::LimitKind;
 use agent::message::Message;
-use agent::tool::{ToolOutput, Toolset};
+use agent::tool::{CallContext, CallFuture, Place, Tool, ToolOutput, ToolSpec, Toolset};
 use serde_json::{Value, json};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, mpsc};
 
 use crate::support::session::{Stage, TestTool, Told, calls, expecting, text};
 
@@ -394,4 +395,56 @@ async fn text_that_imitates_a_result_is_text() {
         .await;
     assert_eq!(play.prompt("go").await.unwrap().text, fake);
     assert_eq!(play.end().await.speakers(), "ua");
+}
+
+/// A tool that speaks while it works, and never lets go of its voice.
+struct Hoarder {
+    spec: ToolSpec,
+    kept: Mutex<Vec<mpsc::Sender<String>>>,
+}
+
+impl Tool for Hoarder {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, _args: &Value) -> String {
+        "hoard".to_owned()
+    }
+
+    fn accesses(&self, _args: &Value, _place: &Place) -> Result<Vec<Access>, String> {
+        Ok(Vec::new())
+    }
+
+    fn call<'a>(&'a self, _args: Value, cx: CallContext<'a>) -> CallFuture<'a> {
+        Box::pin(async move {
+            for number in 0..40 {
+                cx.updates.send(number.to_string()).await.unwrap();
+            }
+            self.kept.lock().unwrap().push(cx.updates);
+            ToolOutput::text("whole", "whole")
+        })
+    }
+}
+
+#[tokio::test]
+async fn all_that_a_call_says_comes_before_its_end() {
+    let mut stage = Stage::new(json!([calls(&["hoard"]), text("done")]));
+    let hoarder = Hoarder {
+        spec: ToolSpec {
+            name: "hoard".to_owned(),
+            description: "Hoards.".to_owned(),
+            short_description: "hoards".to_owned(),
+            guidelines: Vec::new(),
+            parameters: json!({"type": "object"}),
+        },
+        kept: Mutex::default(),
+    };
+    stage.tools.register(Arc::new(hoarder)).unwrap();
+    let mut play = stage.open().await;
+    play.prompt("go").await.unwrap();
+    let told = play.end().await;
+    let deltas: Vec<Value> = (0..40).map(|number| json!(number.to_string())).collect();
+    assert_eq!(told.field("tool:execution:update", "delta"), deltas);
+    assert_eq!(told.results(), ["whole"]);
 }

@@ -4,8 +4,10 @@
 
 use agent::clock::Activity;
 use agent::event::Reason;
-use agent::model::{Client, ClientOptions, resolve};
+use agent::model::{Client, ClientOptions, Script, resolve};
+use agent::secret::Redactor;
 use agent::session::{Interrupt, Session, SessionOptions, Stop};
+use agent::store::{Durability, Header, Store};
 use serde_json::{Value, json};
 
 use crate::support::anthropic;
@@ -284,4 +286,28 @@ async fn a_failed_call_is_tried_again_and_then_told() {
         [json!("error"), json!("ok")]
     );
     assert_eq!(told.speakers(), "uua");
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_written_does_not_begin() {
+    let dir = tempfile::tempdir().unwrap();
+    let activity = Activity::new();
+    let script = Script::parse("[]", "replies.yaml").unwrap();
+    let model = resolve("scripted/replies.yaml", None).unwrap();
+    let client = Client::scripted(model, script, ClientOptions::new(activity.clone()));
+    let (sender, mut events) = tokio::sync::mpsc::channel(10);
+    let mut options = SessionOptions::new(client, activity, dir.path(), sender);
+    let file = dir.path().join("session.jsonl");
+    let mut store = Store::create(
+        &file,
+        Header::new("/"),
+        Durability::None,
+        Redactor::default(),
+    )
+    .unwrap();
+    store.close().unwrap();
+    options.store = store;
+    let stop = Session::create(options).await.unwrap_err();
+    assert_eq!((stop.reason(), stop.code()), (Reason::Io, "session_file"));
+    assert!(events.try_recv().is_err(), "nothing is announced");
 }

@@ -1,6 +1,12 @@
 //! Sessions under test: a scripted model, tools of the test's own, every event
 //! kept, every law checked.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
