@@ -1,7 +1,5 @@
 //! A turn that is cut short: by the caller, by time, by silence, by being dropped.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
