@@ -26,10 +26,20 @@ pub fn truncated_reply() -> &'static str {
      complete and shorter."
 }
 
+/// After a reply that the provider paused: a request never ends with a reply.
+pub fn paused_reply() -> &'static str {
+    "Your reply was paused. Go on exactly where it stopped."
+}
+
 /// The result of a call in a reply that was cut by the output limit.
 pub fn truncated_call() -> &'static str {
     "Not run: the reply was cut off by the output limit, so the arguments may be incomplete. Call \
      again with smaller arguments, for example by writing a large file in several steps."
+}
+
+/// The result of a call in a reply that ends with a refusal.
+pub fn refused_reply() -> &'static str {
+    "Not run: the reply that made this call ended with a refusal."
 }
 
 /// The request for a closing answer; it is sent without tools.

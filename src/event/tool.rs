@@ -66,7 +66,12 @@ pub enum Decider {
     Mode,
 }
 
-/// `tool:execution:start`: written before a tool runs.
+/// `tool:execution:start`: a call is taken up.
+///
+/// Written for every call of a reply before anything is decided about it, so
+/// for refused ones too. What follows is the permission request and response,
+/// when there is something to decide, and always `tool:execution:complete` or
+/// `tool:execution:error`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolStart {
@@ -74,7 +79,7 @@ pub struct ToolStart {
     pub tool_call_id: String,
     /// The tool.
     pub tool_name: String,
-    /// The arguments after coercion.
+    /// The arguments after coercion; as the model sent them when they do not fit.
     pub args: Value,
     /// One line for people.
     pub title: String,

@@ -78,7 +78,7 @@ fn collect(error: &boon::ValidationError<'_, '_>, problems: &mut Vec<String>) {
 /// into true, a JSON text into the object or array it spells, 5 into `"5"`,
 /// and drops an explicit null of a property that may be missing.
 fn coerce(value: &mut Value, schema: &Value) {
-    if let Some(replacement) = coerced(value, schema.get("type").and_then(Value::as_str)) {
+    if let Some(replacement) = coerced(value, wanted(schema)) {
         *value = replacement;
     }
     match value {
@@ -108,6 +108,17 @@ fn coerce(value: &mut Value, schema: &Value) {
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The type that a schema asks for; of several the first that is not null.
+fn wanted(schema: &Value) -> Option<&str> {
+    match schema.get("type")? {
+        Value::Array(types) => types
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|name| *name != "null"),
+        name => name.as_str(),
     }
 }
 

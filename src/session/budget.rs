@@ -1,80 +1,58 @@
-//! What a session has used, and what it may still use. Budgets are reserved
-//! before a call: what cannot be afforded whole is not started.
+//! What a session has used of each of its budgets, and what is told of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::clock;
-use crate::event::{EventKind, LimitKind, LimitReached, Spent, Warning};
+use crate::event::{EventKind, LimitKind, LimitReached, Spent, TokenTotals, Warning};
 use crate::message::Usage;
 use crate::model::Model;
 
 use super::feed::Feed;
-use super::limits::{Limits, OnExhausted, OnUnknownPrice};
+use super::limits::{Limits, OnUnknownPrice};
 use super::stop::Stop;
 
 /// Each budget with what was used of it.
 pub type Budget = BTreeMap<LimitKind, Spent>;
 
-/// Below this a reply is not worth starting.
-const USEFUL_OUTPUT_TOKENS: u64 = 1_024;
-
-/// The output kept in reserve for the closing reply.
-const CLOSING_OUTPUT_TOKENS: u64 = 1_024;
-
-/// Below this a closing reply could not say anything.
-const CLOSING_OUTPUT_TOKENS_MIN: u64 = 64;
-
 /// The books of a session.
 #[derive(Debug)]
 pub(super) struct Accounts {
-    limits: Limits,
+    pub(super) limits: Limits,
     started: Instant,
     priced: bool,
-    turns: u32,
-    tokens: u64,
-    cost: f64,
+    pub(super) turns: u32,
+    pub(super) tokens: u64,
+    pub(super) cost: f64,
+    /// The sums of what providers told.
+    usage: Usage,
+    /// Whether every reply told its usage.
+    usage_known: bool,
     tool_calls: u32,
+    /// Whether a call was refused because none was left.
+    pub(super) calls_refused: bool,
     denials: u32,
     denials_in_a_row: u32,
     repeats_most: u32,
     warned: BTreeSet<(LimitKind, usize)>,
 }
 
-/// What the next model call would need.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NextCall<'m> {
-    /// The estimate of its prompt.
-    pub(super) prompt_tokens: u64,
-    /// The most it would answer with.
-    pub(super) output_tokens: u64,
-    /// Whose prices count.
-    pub(super) model: &'m Model,
-}
-
-/// Whether the next model call may start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gate {
-    /// Yes, with tools and this output cap.
-    Go { output_tokens: u64 },
-    /// Yes, with tools withheld because it is the only one that is allowed.
-    Single { output_tokens: u64 },
-    /// Only to wrap up, with this output cap, because this budget is almost spent.
-    Closing { kind: LimitKind, output_tokens: u64 },
-    /// No: this budget is spent.
-    Spent(LimitKind),
-}
-
 impl Accounts {
-    pub(super) fn new(limits: Limits, model: &Model) -> Self {
+    /// Books for a session whose time is up at `deadline`.
+    pub(super) fn new(limits: Limits, deadline: Instant, model: &Model) -> Self {
+        // The time runs since the job started, which was before the session.
+        let started = deadline.checked_sub(limits.timeout);
         Self {
             limits,
-            started: clock::monotonic(),
+            started: started.unwrap_or_else(clock::monotonic),
             priced: model.price.is_some(),
             turns: 0,
             tokens: 0,
             cost: 0.0,
+            usage: Usage::default(),
+            usage_known: true,
             tool_calls: 0,
+            calls_refused: false,
             denials: 0,
             denials_in_a_row: 0,
             repeats_most: 0,
@@ -90,9 +68,21 @@ impl Accounts {
         self.denials
     }
 
-    /// What the session has cost in US dollars; none when a price is unknown.
+    /// What the session has cost in US dollars; none when a price or a usage
+    /// is unknown.
     pub(super) fn cost_usd(&self) -> Option<f64> {
-        self.priced.then_some(self.cost)
+        (self.priced && self.usage_known).then_some(self.cost)
+    }
+
+    /// The sums of the tokens that providers told.
+    pub(super) fn totals(&self) -> TokenTotals {
+        TokenTotals {
+            input: self.usage.input,
+            output: self.usage.output,
+            cache_read: self.usage.cache_read,
+            cache_write: self.usage.cache_write,
+            reasoning: self.usage.reasoning,
+        }
     }
 
     /// Refuses or warns when the model's price is unknown.
@@ -119,94 +109,20 @@ impl Accounts {
         Ok(())
     }
 
-    /// Decides about the next model call.
-    pub(super) fn gate(&self, next: NextCall<'_>) -> Gate {
-        let wrap_up = self.limits.on_exhausted == OnExhausted::WrapUp;
-        let turns_left = self.limits.max_turns.saturating_sub(self.turns);
-        if turns_left == 0 {
-            return Gate::Spent(LimitKind::Turns);
-        }
-        let (kind, most) = self.affordable(next, 0);
-        let closing = |kind: LimitKind| {
-            let output_tokens = most.min(next.output_tokens).min(CLOSING_OUTPUT_TOKENS);
-            if wrap_up && self.turns > 0 && output_tokens >= CLOSING_OUTPUT_TOKENS_MIN {
-                Gate::Closing {
-                    kind,
-                    output_tokens,
-                }
-            } else {
-                Gate::Spent(kind)
-            }
-        };
-        if self.tool_calls >= self.limits.max_tool_calls {
-            return closing(LimitKind::ToolCalls);
-        }
-        let reserve = if wrap_up { CLOSING_OUTPUT_TOKENS } else { 0 };
-        let (kind_with_reserve, most_with_reserve) = self.affordable(next, reserve);
-        if most_with_reserve < USEFUL_OUTPUT_TOKENS.min(next.output_tokens) {
-            return closing(if most == 0 { kind } else { kind_with_reserve });
-        }
-        let output_tokens = next.output_tokens.min(most_with_reserve);
-        if turns_left == 1 && wrap_up {
-            return if self.turns == 0 {
-                Gate::Single { output_tokens }
-            } else {
-                Gate::Closing {
-                    kind: LimitKind::Turns,
-                    output_tokens,
-                }
-            };
-        }
-        Gate::Go { output_tokens }
-    }
-
-    /// The most output tokens that money and tokens allow for `next`, and which
-    /// of the two binds, when a closing reply of `reserve` tokens with the same
-    /// prompt must remain affordable.
-    fn affordable(&self, next: NextCall<'_>, reserve: u64) -> (LimitKind, u64) {
-        let prompts = if reserve > 0 { 2 } else { 1 };
-        let needed = next
-            .prompt_tokens
-            .saturating_mul(prompts)
-            .saturating_add(reserve);
-        let by_tokens = self
-            .limits
-            .max_tokens
-            .saturating_sub(self.tokens)
-            .saturating_sub(needed);
-        let usage = |output| Usage {
-            input: next.prompt_tokens,
-            output,
-            ..Usage::default()
-        };
-        let (Some(prompt), Some(million)) = (
-            next.model.cost(&usage(0)),
-            next.model.cost(&usage(1_000_000)),
-        ) else {
-            return (LimitKind::Tokens, by_tokens);
-        };
-        let per_token = million.output / 1e6;
-        let prompts = if reserve > 0 { 2.0 } else { 1.0 };
-        let left = self.limits.max_cost_usd
-            - self.cost
-            - prompt.total * prompts
-            - per_token * reserve as f64;
-        let by_cost = if left < 0.0 {
-            0
-        } else if per_token > 0.0 {
-            (left / per_token) as u64
-        } else {
-            u64::MAX
-        };
-        if by_cost < by_tokens {
-            (LimitKind::Cost, by_cost)
-        } else {
-            (LimitKind::Tokens, by_tokens)
-        }
-    }
-
     /// Books a reply.
     pub(super) fn book_reply(&mut self, usage: &Usage) {
+        self.usage.add(usage);
+        self.book(usage);
+    }
+
+    /// Books the estimate of a reply that did not tell its usage; tells whether
+    /// it is the first one.
+    pub(super) fn book_estimate(&mut self, usage: &Usage) -> bool {
+        self.book(usage);
+        std::mem::replace(&mut self.usage_known, false)
+    }
+
+    fn book(&mut self, usage: &Usage) {
         self.turns += 1;
         self.tokens = self.tokens.saturating_add(usage.total_tokens());
         self.cost += usage.cost.total;
@@ -215,6 +131,7 @@ impl Accounts {
     /// Books a tool call; `false` when none is left.
     pub(super) fn book_call(&mut self) -> bool {
         if self.tool_calls >= self.limits.max_tool_calls {
+            self.calls_refused = true;
             return false;
         }
         self.tool_calls += 1;
@@ -263,7 +180,16 @@ impl Accounts {
 
     /// Tells that `kind` is spent.
     pub(super) async fn reached(&self, kind: LimitKind, feed: &Feed) {
-        let spent = self.budget().get(&kind).copied().unwrap_or_default();
+        let spent = match kind {
+            LimitKind::Idle => {
+                let seconds = self.limits.idle_timeout.as_secs_f64();
+                Spent {
+                    limit: seconds,
+                    used: seconds,
+                }
+            }
+            _ => self.budget().get(&kind).copied().unwrap_or_default(),
+        };
         feed.send(EventKind::LimitReached(LimitReached {
             kind,
             value: spent.used,

@@ -1,21 +1,27 @@
 //! One tool call that runs: its updates, its end, what is told of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
+use crate::context::notes;
 use crate::event::{EventKind, ToolComplete, ToolError, ToolErrorStatus, ToolUpdate};
 use crate::message::{Content, ToolCall};
-use crate::tool::{CallContext, Failure, Tool, ToolOutput};
+use crate::tool::{CallContext, CallFuture, Failure, Tool, ToolOutput};
 
 use super::feed::Feed;
 use super::workbench::Workbench;
 
 /// Partial outputs that may wait for the feed.
 const UPDATES_WAITING_MAX: usize = 16;
+
+/// What a tool gets to end its call by itself once it was asked to. A command
+/// and its children are gone before.
+const STOP_GRACE: Duration = Duration::from_secs(3);
 
 /// What running a call needs.
 pub(super) struct Runner<'s> {
@@ -52,6 +58,7 @@ impl Runner<'_> {
         args: Value,
     ) -> Finished {
         let started = clock::monotonic();
+        self.activity.touch();
         let title = tool.title(&args);
         let call_id = file_name(self.name, index, &call.id);
         let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
@@ -71,7 +78,7 @@ impl Runner<'_> {
                 activity: self.activity,
             },
         );
-        let (output, ()) = tokio::join!(running, self.forward(call, waiting));
+        let output = self.follow(call, running, waiting).await;
         self.activity.touch();
         self.tell_end(call, title, output, clock::elapsed_ms(started))
             .await
@@ -111,16 +118,41 @@ impl Runner<'_> {
         }
     }
 
-    /// Passes partial output on.
-    async fn forward(&self, call: &ToolCall, mut waiting: mpsc::Receiver<String>) {
-        while let Some(delta) = waiting.recv().await {
-            self.feed
-                .send(EventKind::ToolUpdate(ToolUpdate {
-                    tool_call_id: call.id.clone(),
-                    delta,
-                }))
-                .await;
+    /// Waits for a call and passes its partial output on. A tool that was
+    /// asked to stop and does not is made to: its future is dropped.
+    async fn follow(
+        &self,
+        call: &ToolCall,
+        mut running: CallFuture<'_>,
+        mut waiting: mpsc::Receiver<String>,
+    ) -> ToolOutput {
+        let patience = async {
+            self.cancel.cancelled().await;
+            clock::sleep(STOP_GRACE, &CancellationToken::new()).await;
+        };
+        tokio::pin!(patience);
+        let output = loop {
+            tokio::select! {
+                biased;
+                Some(delta) = waiting.recv() => self.update(call, delta).await,
+                output = &mut running => break output,
+                () = &mut patience => break abandoned(),
+            }
+        };
+        waiting.close();
+        while let Ok(delta) = waiting.try_recv() {
+            self.update(call, delta).await;
         }
+        output
+    }
+
+    async fn update(&self, call: &ToolCall, delta: String) {
+        self.feed
+            .send(EventKind::ToolUpdate(ToolUpdate {
+                tool_call_id: call.id.clone(),
+                delta,
+            }))
+            .await;
     }
 
     async fn tell_end(
@@ -177,6 +209,14 @@ impl Runner<'_> {
             ran: true,
             files,
         }
+    }
+}
+
+/// The output of a call that did not stop in time.
+fn abandoned() -> ToolOutput {
+    ToolOutput {
+        failure: Some(Failure::Aborted),
+        ..ToolOutput::error(notes::interrupted_call())
     }
 }
 

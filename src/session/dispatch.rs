@@ -18,7 +18,7 @@ use crate::event::{
 };
 use crate::message::{AssistantMessage, Content, Message, StopReason, ToolCall, ToolResult};
 use crate::policy::{Decision, Verdict};
-use crate::store::{EntryKind, Store};
+use crate::store::{EntryKind, Store, StoreError};
 use crate::tool::Tool;
 
 use super::budget::Accounts;
@@ -57,8 +57,16 @@ struct Examined {
 
 /// A call that is not run, and why.
 struct Refused {
+    title: String,
     status: ToolErrorStatus,
     message: String,
+}
+
+/// Why no call of a reply runs.
+#[derive(Clone, Copy)]
+struct Forbidden {
+    status: ToolErrorStatus,
+    note: &'static str,
 }
 
 /// A call that was taken up.
@@ -67,30 +75,32 @@ enum Taken<'c> {
     Refused(&'c ToolCall, Refused),
 }
 
+/// What came of a reply's calls.
+pub(super) struct Worked {
+    /// The files that they wrote, relative to the workspace.
+    pub(super) files: Vec<String>,
+    /// Why the turn must stop, if it must.
+    pub(super) outcome: Result<(), Stop>,
+}
+
 impl Batch<'_> {
-    /// Runs the reply's calls; gives the files they wrote, relative to the
-    /// workspace. With `forbidden`, no call runs and each is told so.
-    pub(super) async fn run(
-        mut self,
-        reply: &AssistantMessage,
-        forbidden: Option<&str>,
-    ) -> Result<Vec<String>, Stop> {
-        let forbidden = match reply.stop_reason {
-            StopReason::Length => Some(notes::truncated_call()),
-            _ => forbidden,
-        };
+    /// Runs the reply's calls. Without `tools` none runs, and each is told so.
+    pub(super) async fn run(mut self, reply: &AssistantMessage, tools: bool) -> Worked {
+        let forbidden = forbidden(reply.stop_reason, tools);
         let calls: Vec<&ToolCall> = reply.tool_calls().collect();
         let mut rest = calls.as_slice();
         let mut files = Vec::new();
         let mut stop = None;
         let mut group = 0;
-        while !rest.is_empty() && stop.is_none() {
-            if self.interrupt.token().is_cancelled() {
+        while !rest.is_empty() {
+            if stop.is_none() && self.interrupt.token().is_cancelled() {
                 stop = Some(sample::interrupted(self.interrupt));
-                break;
             }
             group += 1;
-            let size = self.group_size(rest);
+            let size = match stop {
+                None => self.group_size(rest),
+                Some(_) => rest.len(),
+            };
             let (now, later) = rest.split_at(size);
             rest = later;
             let mut taken = Vec::with_capacity(now.len());
@@ -99,24 +109,18 @@ impl Batch<'_> {
                 taken.push(call);
                 stop = stop.or(tripped);
             }
-            for (call, finished) in self.run_group(taken).await {
-                files.extend(finished.files.iter().cloned());
-                stop = stop.or(self.settle(call, finished).await?);
-            }
-        }
-        for call in rest {
-            group += 1;
-            let (taken, _) = self.take_up(call, group, None, true).await;
-            for (call, finished) in self.run_group(vec![taken]).await {
-                self.settle(call, finished).await?;
+            for (call, mut finished) in self.run_group(taken).await {
+                files.append(&mut finished.files);
+                match self.settle(call, finished, stop.is_some()).await {
+                    Ok(tripped) => stop = stop.or(tripped),
+                    Err(error) => return Worked::new(files, Some(error.into())),
+                }
             }
         }
         if self.interrupt.token().is_cancelled() {
             stop = Some(sample::interrupted(self.interrupt));
         }
-        files.sort_unstable();
-        files.dedup();
-        stop.map_or(Ok(files), Err)
+        Worked::new(files, stop)
     }
 
     /// How many of the next calls belong together: one that changes something,
@@ -138,67 +142,70 @@ impl Batch<'_> {
         &mut self,
         call: &'c ToolCall,
         group: u32,
-        forbidden: Option<&str>,
+        forbidden: Option<Forbidden>,
         over: bool,
     ) -> (Taken<'c>, Option<Stop>) {
         let examined = self.examine(call);
-        self.announce(call, examined.as_ref().ok(), group).await;
+        let title = match &examined {
+            Ok(examined) => examined.tool.title(&examined.args),
+            Err(refused) => refused.title.clone(),
+        };
+        self.announce(call, examined.as_ref().ok(), &title, group)
+            .await;
         let refused = |status, message: &str| {
-            Taken::Refused(
-                call,
-                Refused {
-                    status,
-                    message: message.to_owned(),
-                },
-            )
+            let refused = Refused {
+                title,
+                status,
+                message: message.to_owned(),
+            };
+            Taken::Refused(call, refused)
         };
         if over {
-            return (
-                refused(ToolErrorStatus::Skipped, notes::skipped_call()),
-                None,
-            );
+            let note = notes::skipped_call();
+            return (refused(ToolErrorStatus::Skipped, note), None);
         }
-        if let Some(note) = forbidden {
-            return (refused(ToolErrorStatus::InvalidInput, note), None);
+        if let Some(Forbidden { status, note }) = forbidden {
+            return (refused(status, note), None);
         }
         if !self.accounts.book_call() {
-            return (
-                refused(ToolErrorStatus::Skipped, notes::no_calls_left()),
-                None,
-            );
+            let note = notes::no_calls_left();
+            return (refused(ToolErrorStatus::Skipped, note), None);
         }
         let examined = match examined {
             Ok(examined) => examined,
-            Err(refusal) => return (Taken::Refused(call, refusal), None),
+            Err(refused) => return (Taken::Refused(call, refused), None),
         };
-        if !examined.accesses.iter().all(Access::is_read_only) {
-            let cancel = self.interrupt.token();
-            self.working_copy.before_change(&self.feed, cancel).await;
-        }
         let decision = self
             .workbench
             .policy()
             .decide(&call.name, &examined.accesses);
         self.tell_decision(call, &examined, &decision).await;
-        if decision.verdict == Verdict::Allow {
-            self.accounts.book_allowed();
-            return (Taken::Allowed(call, examined), None);
+        if decision.verdict != Verdict::Allow {
+            let tripped = self.book_denial(&decision).await;
+            return (refused(ToolErrorStatus::Denied, &decision.reason), tripped);
         }
-        let tripped = self.book_denial(&decision).await;
-        (refused(ToolErrorStatus::Denied, &decision.reason), tripped)
+        self.accounts.book_allowed();
+        if !examined.accesses.iter().all(Access::is_read_only) {
+            let cancel = self.interrupt.token();
+            self.working_copy.before_change(&self.feed, cancel).await;
+        }
+        (Taken::Allowed(call, examined), None)
     }
 
     /// Finds the tool, checks the arguments, asks what the call would touch.
     fn examine(&self, call: &ToolCall) -> Result<Examined, Refused> {
-        let Some(tool) = self.workbench.tools().find(&call.name) else {
-            return Err(Refused {
-                status: ToolErrorStatus::NotFound,
-                message: notes::unknown_tool(&call.name, &self.workbench.tool_names()),
-            });
+        let refused = |status, message| Refused {
+            title: call.name.clone(),
+            status,
+            message,
         };
-        let invalid = |message: String| Refused {
-            status: ToolErrorStatus::InvalidInput,
-            message: notes::invalid_arguments(&call.name, &message),
+        let Some(tool) = self.workbench.tools().find(&call.name) else {
+            let note = notes::unknown_tool(&call.name, &self.workbench.tool_names());
+            return Err(refused(ToolErrorStatus::NotFound, note));
+        };
+        let invalid = |message: String| {
+            let note = notes::invalid_arguments(&call.name, &message);
+            refused(ToolErrorStatus::InvalidInput, note)
         };
         if let Some(raw) = &call.invalid_arguments {
             return Err(invalid(notes::unparsable_arguments(raw)));
@@ -217,16 +224,19 @@ impl Batch<'_> {
         })
     }
 
-    async fn announce(&self, call: &ToolCall, examined: Option<&Examined>, group: u32) {
+    async fn announce(
+        &self,
+        call: &ToolCall,
+        examined: Option<&Examined>,
+        title: &str,
+        group: u32,
+    ) {
         self.feed
             .send(EventKind::ToolStart(ToolStart {
                 tool_call_id: call.id.clone(),
                 tool_name: call.name.clone(),
                 args: examined.map_or_else(|| call.arguments.clone(), |call| call.args.clone()),
-                title: examined.map_or_else(
-                    || call.name.clone(),
-                    |examined| examined.tool.title(&examined.args),
-                ),
+                title: title.to_owned(),
                 accesses: examined.map_or_else(Vec::new, |call| call.accesses.clone()),
                 parallel_group: group,
             }))
@@ -301,11 +311,17 @@ impl Batch<'_> {
             .await
     }
 
-    /// Writes a call's result into the history and watches for repeats.
-    async fn settle(&mut self, call: &ToolCall, finished: Finished) -> Result<Option<Stop>, Stop> {
+    /// Writes a call's result into the history and watches for repeats, unless
+    /// the turn is over anyway.
+    async fn settle(
+        &mut self,
+        call: &ToolCall,
+        finished: Finished,
+        over: bool,
+    ) -> Result<Option<Stop>, StoreError> {
         let mut content = finished.content;
         let mut stop = None;
-        if finished.ran {
+        if finished.ran && !over {
             let repeated = self
                 .repeats
                 .note(&call.name, &call.arguments, &finished.text);
@@ -346,6 +362,28 @@ impl Batch<'_> {
     }
 }
 
+impl Worked {
+    fn new(mut files: Vec<String>, stop: Option<Stop>) -> Self {
+        files.sort_unstable();
+        files.dedup();
+        Self {
+            files,
+            outcome: stop.map_or(Ok(()), Err),
+        }
+    }
+}
+
+/// Why no call of a reply runs, when none may.
+fn forbidden(stop_reason: StopReason, tools: bool) -> Option<Forbidden> {
+    let (status, note) = match stop_reason {
+        StopReason::Length => (ToolErrorStatus::InvalidInput, notes::truncated_call()),
+        StopReason::Refusal => (ToolErrorStatus::Skipped, notes::refused_reply()),
+        _ if !tools => (ToolErrorStatus::Skipped, notes::no_tools_left()),
+        _ => return None,
+    };
+    Some(Forbidden { status, note })
+}
+
 /// Brings one call to its end: runs it, or tells that it is not run.
 async fn conclude<'c>(
     runner: &Runner<'_>,
@@ -353,14 +391,25 @@ async fn conclude<'c>(
     taken: Taken<'c>,
 ) -> (&'c ToolCall, Finished) {
     match taken {
+        Taken::Allowed(call, examined) if runner.cancel.is_cancelled() => {
+            let title = examined.tool.title(&examined.args);
+            let finished = runner
+                .refuse(
+                    call,
+                    title,
+                    ToolErrorStatus::Skipped,
+                    notes::skipped_call().to_owned(),
+                )
+                .await;
+            (call, finished)
+        }
         Taken::Allowed(call, examined) => {
             let finished = runner.run(call, index, examined.tool, examined.args).await;
             (call, finished)
         }
         Taken::Refused(call, refused) => {
-            let title = call.name.clone();
             let finished = runner
-                .refuse(call, title, refused.status, refused.message)
+                .refuse(call, refused.title, refused.status, refused.message)
                 .await;
             (call, finished)
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::message::{Content, Message};
+use crate::message::{AssistantMessage, Content, Message};
 
 /// Tokens that one image is taken for.
 const IMAGE_TOKENS: u64 = 4_800 / 4;
@@ -29,6 +29,11 @@ pub(super) fn context_tokens(messages: &[Arc<Message>], fixed: u64) -> u64 {
     fixed.saturating_add(after)
 }
 
+/// The estimate of a reply's output.
+pub(super) fn reply_tokens(reply: &AssistantMessage) -> u64 {
+    reply.content.iter().map(content_tokens).sum()
+}
+
 fn message_tokens(message: &Message) -> u64 {
     let content = match message {
         Message::User(message) => &message.content,
@@ -44,7 +49,11 @@ fn content_tokens(content: &Content) -> u64 {
         Content::Thinking(block) => text_tokens(&block.thinking),
         Content::Image(_) => IMAGE_TOKENS,
         Content::ToolCall(call) => {
-            text_tokens(&call.name) + text_tokens(&call.arguments.to_string())
+            let arguments = match &call.invalid_arguments {
+                Some(raw) => text_tokens(raw),
+                None => text_tokens(&call.arguments.to_string()),
+            };
+            text_tokens(&call.name) + arguments
         }
     }
 }

@@ -2,8 +2,47 @@
 //!
 //! [`Session`] is a facade. It owns the store, the workbench (tools, policy and
 //! what they need), the budget and the feed of events; the work lives in the
-//! files beside this one: `turn` loops, `sample` gets one reply, `dispatch`
-//! runs the calls of a reply.
+//! files beside this one: `turn` loops, `sample` gets one reply, `judge` says
+//! whether it is the answer, `dispatch` runs the calls of a reply.
+//!
+//! A conversation with a scripted model, without tools and files:
+//!
+//! ```
+//! use agent::clock::Activity;
+//! use agent::event::EventKind;
+//! use agent::model::{Client, ClientOptions, Script, resolve};
+//! use agent::session::{Interrupt, Session, SessionOptions};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let activity = Activity::new();
+//! let script = Script::parse("- text: Hello, world.", "hello.yaml")?;
+//! let model = resolve("scripted/hello", None)?;
+//! let client = Client::scripted(model, script, ClientOptions::new(activity.clone()));
+//!
+//! // A reader that falls behind slows the session; nothing is dropped.
+//! let (sender, mut events) = tokio::sync::mpsc::channel(64);
+//! let mut session = Session::create(SessionOptions::new(client, activity, "/work", sender)).await?;
+//! let conversation = async {
+//!     let answer = session.prompt("Say hello.", &Interrupt::default()).await;
+//!     drop(session); // The events end with it.
+//!     answer
+//! };
+//! let listening = async {
+//!     let mut replies = Vec::new();
+//!     while let Some(emission) = events.recv().await {
+//!         if let EventKind::MessageComplete(reply) = emission.kind {
+//!             replies.push(reply.content);
+//!         }
+//!     }
+//!     replies
+//! };
+//! let (answer, replies) = tokio::join!(conversation, listening);
+//! println!("{}", answer?.text);
+//! # assert_eq!(replies, ["Hello, world."]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod arguments;
 mod budget;
@@ -12,8 +51,12 @@ mod dispatch;
 mod ending;
 mod estimate;
 mod feed;
+mod gate;
 mod interrupt;
+mod judge;
 mod limits;
+mod mend;
+mod options;
 mod repeat;
 mod sample;
 mod stop;
@@ -24,17 +67,16 @@ mod working_copy;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Activity;
 use crate::context::{SystemPrompt, ToolLine};
 use crate::event::{
-    Emission, EventKind, MessageSource, Place, SessionReady, UserMessageEvent, Warning, WindowUsage,
+    EventKind, MessageSource, Place, SessionReady, UserMessageEvent, Warning, WindowUsage,
 };
 use crate::message::{Message, UserMessage};
-use crate::model::{Client, RetryPolicy, ThinkingLevel, ToolDefinition};
-use crate::store::{EntryKind, Store};
+use crate::model::{Client, ToolDefinition};
+use crate::store::{EntryId, EntryKind, Store};
 
 use budget::Accounts;
 use feed::Feed;
@@ -43,72 +85,10 @@ use repeat::RepeatGuard;
 pub use budget::Budget;
 pub use interrupt::{Cause, Interrupt};
 pub use limits::{DenialLimits, Limits, OnExhausted, OnUnknownPrice};
+pub use options::{Chunks, Instructions, Sampling, SessionOptions};
 pub use stop::{Answer, Stop};
 pub use workbench::Workbench;
 pub use working_copy::WorkingCopy;
-
-/// Everything a session is made of.
-#[derive(Debug)]
-pub struct SessionOptions {
-    /// The model.
-    pub client: Client,
-    /// How it is asked.
-    pub sampling: Sampling,
-    /// The tools, the policy over them, and what they need.
-    pub workbench: Workbench,
-    /// The watched working copy.
-    pub working_copy: WorkingCopy,
-    /// Where the conversation is kept.
-    pub store: Store,
-    /// What it may use.
-    pub limits: Limits,
-    /// When its time is up, on the monotonic clock.
-    pub deadline: Instant,
-    /// What the system prompt says beyond its own.
-    pub instructions: Instructions,
-    /// Touched when a model or a tool is heard; the same that `client` touches.
-    pub activity: Activity,
-    /// Where events go; bounded, so that a slow reader slows the session.
-    pub events: mpsc::Sender<Emission>,
-    /// The job's name in events.
-    pub job: String,
-}
-
-/// What a system prompt says beyond its own text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Instructions {
-    /// The task's instructions.
-    pub task: Option<String>,
-    /// What the command line adds, at the end.
-    pub append: Option<String>,
-}
-
-/// How a model is asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sampling {
-    /// How much to think; clamped to the model.
-    pub thinking: ThinkingLevel,
-    /// The most tokens of a reply.
-    pub max_output_tokens: u64,
-    /// The sampling temperature.
-    pub temperature: Option<f64>,
-    /// How failed calls are tried again.
-    pub retry: RetryPolicy,
-    /// Which pieces of a streaming reply become events.
-    pub chunks: Chunks,
-}
-
-/// Which pieces of a streaming reply become events.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Chunks {
-    /// None; `message:complete` is whole.
-    #[default]
-    None,
-    /// What is new.
-    Delta,
-    /// What is new, and the reply so far.
-    Full,
-}
 
 /// A conversation with a model that may use tools.
 #[derive(Debug)]
@@ -148,7 +128,7 @@ impl Session {
                 step: None,
             },
         );
-        let accounts = Accounts::new(options.limits, &model);
+        let accounts = Accounts::new(options.limits, options.deadline, &model);
         options.sampling.thinking = model.clamp_thinking(options.sampling.thinking);
         let mut session = Self {
             id,
@@ -200,7 +180,10 @@ impl Session {
 
     /// Runs one prompt to its end: replies, tools, retries.
     ///
-    /// The history stays valid on every path: each call has its result.
+    /// The history stays valid on every path: each call has its result, so a
+    /// later prompt goes on from there. `interrupt` is this prompt's own; a
+    /// triggered one stays triggered. A prompt that is dropped while it runs
+    /// leaves its events unfinished; the next one mends the history.
     ///
     /// # Errors
     /// Why the turn stopped without a final answer.
@@ -236,19 +219,25 @@ impl Session {
         }
     }
 
-    /// Appends a user message and tells of it.
-    async fn say(&mut self, text: &str, source: MessageSource, feed: &Feed) -> Result<(), Stop> {
+    /// Puts the input behind a valid history.
+    fn accept(&mut self, text: &str) -> Result<EntryId, Stop> {
+        mend::answer_open_calls(&mut self.store)?;
+        self.append_user(text)
+    }
+
+    fn append_user(&mut self, text: &str) -> Result<EntryId, Stop> {
         let message = UserMessage::text(text, crate::clock::unix_ms());
-        let entry = self
-            .store
-            .append(EntryKind::Message(Arc::new(Message::User(message))))?;
+        let entry = EntryKind::Message(Arc::new(Message::User(message)));
+        Ok(self.store.append(entry)?)
+    }
+
+    async fn tell_user(entry: &EntryId, text: &str, source: MessageSource, feed: &Feed) {
         feed.send(EventKind::MessageUser(UserMessageEvent {
             entry_id: entry.to_string(),
             content: text.to_owned(),
             source,
         }))
         .await;
-        Ok(())
     }
 
     /// Writes what a reader of the session file needs to know of its start.

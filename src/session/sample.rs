@@ -22,33 +22,49 @@ pub(super) struct Sampler<'s> {
     pub(super) feed: Feed,
 }
 
+/// A whole reply.
+pub(super) struct Sampled {
+    pub(super) message: AssistantMessage,
+    /// Whether the provider told the usage. An unknown one is zero in the
+    /// message, which a budget must not take for free.
+    pub(super) usage_known: bool,
+}
+
+/// An attempt that gave no reply.
+struct Failed {
+    error: ModelError,
+    /// From 1.
+    attempt: u32,
+    /// Whether a part of the reply was told.
+    streamed: bool,
+}
+
 impl Sampler<'_> {
     /// Gets a whole reply. What a failed attempt streamed is discarded.
     pub(super) async fn reply(
         &self,
         request: &Request,
         interrupt: &Interrupt,
-    ) -> Result<AssistantMessage, Stop> {
+    ) -> Result<Sampled, Stop> {
         let retry_id = clock::new_id();
         let mut attempt = 1;
         loop {
             let mut streamed = false;
-            let error = tokio::select! {
+            let failed = tokio::select! {
                 biased;
                 () = interrupt.token().cancelled() => {
                     self.retry_ended(&retry_id, attempt, Some("interrupted")).await;
                     return Err(interrupted(interrupt));
                 }
                 outcome = self.attempt(request, &mut streamed) => match outcome {
-                    Ok(message) => {
+                    Ok(sampled) => {
                         self.retry_ended(&retry_id, attempt, None).await;
-                        return Ok(message);
+                        return Ok(sampled);
                     }
-                    Err(error) => error,
+                    Err(error) => Failed { error, attempt, streamed },
                 },
             };
-            self.wait(&retry_id, attempt, error, streamed, interrupt)
-                .await?;
+            self.wait(&retry_id, failed, interrupt).await?;
             attempt += 1;
         }
     }
@@ -57,11 +73,14 @@ impl Sampler<'_> {
     async fn wait(
         &self,
         retry_id: &str,
-        attempt: u32,
-        error: ModelError,
-        streamed: bool,
+        failed: Failed,
         interrupt: &Interrupt,
     ) -> Result<(), Stop> {
+        let Failed {
+            error,
+            attempt,
+            streamed,
+        } = failed;
         let retry = &self.sampling.retry;
         let remaining = self.deadline.saturating_duration_since(clock::monotonic());
         let (delay, source) = match retry.decide(&error, attempt, Some(remaining), clock::jitter) {
@@ -114,11 +133,7 @@ impl Sampler<'_> {
             .await;
     }
 
-    async fn attempt(
-        &self,
-        request: &Request,
-        streamed: &mut bool,
-    ) -> Result<AssistantMessage, ModelError> {
+    async fn attempt(&self, request: &Request, streamed: &mut bool) -> Result<Sampled, ModelError> {
         let mut reply = self.client.send(request).await?;
         let mut assembler = Assembler::new(self.client.model());
         let (mut text, mut thinking) = (String::new(), String::new());
@@ -148,7 +163,11 @@ impl Sampler<'_> {
             }
             assembler.push(event);
         }
-        assembler.finish()
+        let usage_known = assembler.usage_known();
+        assembler.finish().map(|message| Sampled {
+            message,
+            usage_known,
+        })
     }
 
     /// Sends one piece of text, and with `Chunks::Full` all before it.

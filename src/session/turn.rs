@@ -6,24 +6,22 @@ use crate::clock;
 use crate::context::notes;
 use crate::event::{
     CallSummary, ConversationUsage, EventKind, LimitKind, MessageComplete, MessageSource,
-    SessionState, StateUpdate, StepEnd, StepStart, TokenTotals, TurnEnd, TurnStart, WindowUsage,
+    SessionState, StateUpdate, StepEnd, StepStart, TurnEnd, TurnStart, Warning, WindowUsage,
 };
 use crate::message::{AssistantMessage, Message, StopReason, Usage};
 use crate::model::Request;
 use crate::store::EntryKind;
 
 use super::Session;
-use super::budget::{Gate, NextCall};
-use super::dispatch::Batch;
+use super::dispatch::{Batch, Worked};
 use super::ending;
 use super::estimate;
 use super::feed::Feed;
-use super::interrupt::Interrupt;
-use super::sample::{self, Sampler};
+use super::gate::{Gate, NextCall};
+use super::interrupt::{Cause, Interrupt};
+use super::judge::{Judge, Judgement};
+use super::sample::{self, Sampled, Sampler};
 use super::stop::{Answer, Stop};
-
-/// A paused reply is continued at most this often in a row.
-const PAUSES_MAX: u32 = 5;
 
 /// Runs one turn and tells how it ended.
 pub(super) async fn run(
@@ -36,6 +34,7 @@ pub(super) async fn run(
     session.last_text.clear();
     let feed = session.feed.in_turn(session.turns);
     state(&feed, SessionState::Processing).await;
+    let accepted = session.accept(text);
     feed.send(EventKind::TurnStart(TurnStart {
         input: text.to_owned(),
     }))
@@ -46,10 +45,15 @@ pub(super) async fn run(
         feed: feed.clone(),
         steps: 0,
         usage: Usage::default(),
-        nudged: false,
-        pauses: 0,
+        judge: Judge::default(),
     };
-    let outcome = turn.play(text).await;
+    let outcome = match accepted {
+        Ok(entry) => {
+            Session::tell_user(&entry, text, MessageSource::Prompt, &feed).await;
+            turn.play().await
+        }
+        Err(stop) => Err(stop),
+    };
     let (steps, usage) = (turn.steps, turn.usage);
     if let Err(stop) = &outcome {
         ending::tell_stop(session, stop, &feed).await;
@@ -74,14 +78,13 @@ struct Turn<'s> {
     feed: Feed,
     steps: u32,
     usage: Usage,
-    /// Whether an unusable answer was already asked for again.
-    nudged: bool,
-    /// Paused replies in a row.
-    pauses: u32,
+    judge: Judge,
 }
 
 /// How the next model call is made.
 struct StepPlan {
+    /// The estimate of its prompt.
+    prompt_tokens: u64,
     output_tokens: u64,
     tools: bool,
     /// The budget that makes this the closing step.
@@ -95,10 +98,12 @@ enum Next {
 }
 
 impl Turn<'_> {
-    async fn play(&mut self, text: &str) -> Result<Answer, Stop> {
-        let feed = self.feed.clone();
-        self.session.say(text, MessageSource::Prompt, &feed).await?;
+    async fn play(&mut self) -> Result<Answer, Stop> {
         loop {
+            // The watchdog looks only while the turn waits for something.
+            if self.session.deadline <= clock::monotonic() {
+                self.interrupt.trigger(Cause::Timeout);
+            }
             if self.interrupt.token().is_cancelled() {
                 return Err(sample::interrupted(self.interrupt));
             }
@@ -125,37 +130,33 @@ impl Turn<'_> {
     /// Asks the books what the next call may be.
     async fn plan(&mut self) -> Result<StepPlan, Stop> {
         let session = &mut *self.session;
-        session.accounts.warn(&self.feed).await;
-        let fixed = estimate::text_tokens(&session.system) + tools_tokens(session);
+        let prompt_tokens = prompt_tokens(session);
         let next = NextCall {
-            prompt_tokens: estimate::context_tokens(session.store.tree().messages(), fixed),
+            first: self.steps == 0,
+            prompt_tokens,
             output_tokens: session.sampling.max_output_tokens,
             model: session.client.model(),
         };
+        let plan = |output_tokens, tools| StepPlan {
+            prompt_tokens,
+            output_tokens,
+            tools,
+            closing: None,
+        };
         match session.accounts.gate(next) {
-            Gate::Go { output_tokens } => Ok(StepPlan {
-                output_tokens,
-                tools: true,
-                closing: None,
-            }),
-            Gate::Single { output_tokens } => Ok(StepPlan {
-                output_tokens,
-                tools: false,
-                closing: None,
-            }),
+            Gate::Go { output_tokens } => Ok(plan(output_tokens, true)),
+            Gate::Single { output_tokens } => Ok(plan(output_tokens, false)),
             Gate::Closing {
                 kind,
                 output_tokens,
             } => {
                 session.accounts.reached(kind, &self.feed).await;
                 let note = notes::closing(closing_note(kind));
-                session
-                    .say(&note, MessageSource::Synthetic, &self.feed)
-                    .await?;
+                self.say(&note).await?;
                 Ok(StepPlan {
-                    output_tokens,
-                    tools: false,
+                    prompt_tokens: prompt_tokens.saturating_add(estimate::text_tokens(&note)),
                     closing: Some(kind),
+                    ..plan(output_tokens, false)
                 })
             }
             Gate::Spent(kind) => {
@@ -167,37 +168,52 @@ impl Turn<'_> {
 
     /// One model call and its tools.
     async fn step(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Next, Stop> {
-        let reply = match self.sample(plan, feed).await {
-            Ok(reply) => reply,
+        let sampled = match self.sample(plan, feed).await {
+            Ok(sampled) => sampled,
             Err(stop) => {
                 step_end(feed, &failed_reply(&stop), None, Vec::new()).await;
                 return Err(stop);
             }
         };
         self.steps += 1;
-        self.take(&reply, feed).await?;
-        let calls = reply.tool_calls().count();
-        let outcome = if calls > 0 {
-            self.run_calls(&reply, plan, feed).await
-        } else {
-            Ok(Vec::new())
+        let reply = &sampled.message;
+        let worked = match self.take(&sampled, plan, feed).await {
+            Ok(()) => self.run_calls(reply, plan, feed).await,
+            Err(stop) => Worked {
+                files: Vec::new(),
+                outcome: Err(stop),
+            },
         };
         let synced = self.session.store.step_ended();
-        let files = outcome.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
-        step_end(feed, &reply, self.cost(&reply), files).await;
-        outcome?;
+        self.session.accounts.warn(feed).await;
+        step_end(feed, reply, self.cost(&sampled), worked.files).await;
+        worked.outcome?;
         synced?;
         if let Some(kind) = plan.closing {
             return Err(Stop::Limit(kind));
         }
-        if calls > 0 {
-            self.pauses = 0;
+        if reply.tool_calls().next().is_some() && reply.stop_reason != StopReason::Refusal {
+            self.judge.worked();
             return Ok(Next::Step);
         }
-        self.judge(&reply).await
+        match self.judge.judge(reply, plan.tools) {
+            Judgement::Final(text) => Ok(Next::Answer(text)),
+            Judgement::Unusable(why) => Err(Stop::Incomplete(why)),
+            Judgement::Say(note) => {
+                self.say(note).await?;
+                Ok(Next::Step)
+            }
+        }
     }
 
-    async fn sample(&mut self, plan: &StepPlan, feed: &Feed) -> Result<AssistantMessage, Stop> {
+    /// Says something on the engine's own account.
+    async fn say(&mut self, note: &str) -> Result<(), Stop> {
+        let entry = self.session.append_user(note)?;
+        Session::tell_user(&entry, note, MessageSource::Synthetic, &self.feed).await;
+        Ok(())
+    }
+
+    async fn sample(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
         let session = &*self.session;
         let request = Request {
             system: session.system.clone(),
@@ -224,10 +240,11 @@ impl Turn<'_> {
     }
 
     /// Books and keeps a reply, then tells of it.
-    async fn take(&mut self, reply: &AssistantMessage, feed: &Feed) -> Result<(), Stop> {
+    async fn take(&mut self, sampled: &Sampled, plan: &StepPlan, feed: &Feed) -> Result<(), Stop> {
+        let reply = &sampled.message;
+        let booked = self.book(sampled, plan, feed).await;
+        let cost_usd = self.cost(sampled);
         let session = &mut *self.session;
-        session.accounts.book_reply(&reply.usage);
-        self.usage.add(&reply.usage);
         let entry = session
             .store
             .append(EntryKind::Message(Arc::new(Message::Assistant(
@@ -238,7 +255,6 @@ impl Turn<'_> {
             session.last_text.clone_from(&text);
         }
         let model = session.client.model();
-        let cost_usd = model.price.is_some().then_some(reply.usage.cost.total);
         feed.send(EventKind::MessageComplete(Box::new(MessageComplete {
             agent_id: "main".to_owned(),
             reasoning: reply.thinking(),
@@ -261,24 +277,54 @@ impl Turn<'_> {
         .await;
         feed.send(EventKind::ConversationUsage(ConversationUsage {
             usage: WindowUsage {
-                use_tokens: reply.usage.total_tokens(),
+                use_tokens: booked.total_tokens(),
                 max_tokens: model.context_window,
-                prompt_tokens: reply.usage.prompt_tokens(),
+                prompt_tokens: booked.prompt_tokens(),
             },
-            totals: totals(&self.usage),
+            totals: session.accounts.totals(),
             cost_usd: session.accounts.cost_usd(),
         }))
         .await;
         Ok(())
     }
 
-    /// Runs the reply's calls; gives the files they wrote.
+    /// Books what a reply used, or an estimate when the provider does not say.
+    async fn book(&mut self, sampled: &Sampled, plan: &StepPlan, feed: &Feed) -> Usage {
+        let reply = &sampled.message;
+        let session = &mut *self.session;
+        if sampled.usage_known {
+            session.accounts.book_reply(&reply.usage);
+            self.usage.add(&reply.usage);
+            return reply.usage;
+        }
+        let mut usage = Usage {
+            input: plan.prompt_tokens,
+            output: estimate::reply_tokens(reply),
+            ..Usage::default()
+        };
+        let model = session.client.model();
+        usage.cost = model.cost(&usage).unwrap_or_default();
+        if session.accounts.book_estimate(&usage) {
+            feed.send(EventKind::Warning(Warning {
+                code: "usage_missing".to_owned(),
+                message: format!(
+                    "{} does not say how many tokens a reply used: the budgets count an estimate, \
+                     the cost is unknown",
+                    model.full_id()
+                ),
+            }))
+            .await;
+        }
+        usage
+    }
+
+    /// Runs the reply's calls.
     async fn run_calls(
         &mut self,
         reply: &AssistantMessage,
         plan: &StepPlan,
         feed: &Feed,
-    ) -> Result<Vec<String>, Stop> {
+    ) -> Worked {
         let session = &mut *self.session;
         let batch = Batch {
             workbench: &session.workbench,
@@ -291,48 +337,13 @@ impl Turn<'_> {
             interrupt: self.interrupt,
             name: format!("{}-{}", session.turns, self.steps),
         };
-        let forbidden = if plan.tools {
-            None
-        } else {
-            Some(notes::no_tools_left())
-        };
-        batch.run(reply, forbidden).await
+        batch.run(reply, plan.tools).await
     }
 
-    /// Decides whether a reply without calls is the final answer.
-    async fn judge(&mut self, reply: &AssistantMessage) -> Result<Next, Stop> {
-        let text = reply.text();
-        let complaint = match reply.stop_reason {
-            StopReason::Pause if self.pauses < PAUSES_MAX => {
-                self.pauses += 1;
-                return Ok(Next::Step);
-            }
-            StopReason::Refusal => {
-                return Err(Stop::Incomplete("the model refused the task".to_owned()));
-            }
-            StopReason::Length => "the model's final answer was cut by the output limit",
-            _ if text.trim().is_empty() => "the model's final answer was empty",
-            _ => return Ok(Next::Answer(text)),
-        };
-        if self.nudged {
-            return Err(Stop::Incomplete(format!("{complaint}, twice")));
-        }
-        self.nudged = true;
-        let note = if reply.stop_reason == StopReason::Length {
-            notes::truncated_reply()
-        } else {
-            notes::empty_reply()
-        };
-        let feed = self.feed.clone();
-        self.session
-            .say(note, MessageSource::Synthetic, &feed)
-            .await?;
-        Ok(Next::Step)
-    }
-
-    fn cost(&self, reply: &AssistantMessage) -> Option<f64> {
-        let price = self.session.client.model().price.as_ref();
-        price.map(|_| reply.usage.cost.total)
+    /// The reply's cost; none when the price or the usage is unknown.
+    fn cost(&self, sampled: &Sampled) -> Option<f64> {
+        let priced = self.session.client.model().price.is_some();
+        (priced && sampled.usage_known).then_some(sampled.message.usage.cost.total)
     }
 }
 
@@ -388,23 +399,16 @@ fn failed_reply(stop: &Stop) -> AssistantMessage {
     }
 }
 
-fn tools_tokens(session: &Session) -> u64 {
-    session
+/// The estimate of the next request's prompt.
+fn prompt_tokens(session: &Session) -> u64 {
+    let tools: u64 = session
         .tools
         .iter()
         .map(|tool| {
             estimate::text_tokens(&tool.description)
                 + estimate::text_tokens(&tool.parameters.to_string())
         })
-        .sum()
-}
-
-fn totals(usage: &Usage) -> TokenTotals {
-    TokenTotals {
-        input: usage.input,
-        output: usage.output,
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-        reasoning: usage.reasoning,
-    }
+        .sum();
+    let fixed = estimate::text_tokens(&session.system) + tools;
+    estimate::context_tokens(session.store.tree().messages(), fixed)
 }

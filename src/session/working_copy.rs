@@ -31,6 +31,16 @@ impl WorkingCopy {
         }
     }
 
+    /// Nothing is watched: what changes will not be told.
+    pub fn unwatched() -> Self {
+        Self {
+            root: PathBuf::new(),
+            git: GitSettings::new("", ""),
+            baseline: None,
+            attempted: true,
+        }
+    }
+
     /// Takes the baseline, once. A failure is a warning.
     pub(super) async fn before_change(&mut self, feed: &Feed, cancel: &CancellationToken) {
         if self.attempted {
@@ -39,6 +49,8 @@ impl WorkingCopy {
         self.attempted = true;
         match Baseline::take(&self.root, &self.git, cancel).await {
             Ok(baseline) => self.baseline = Some(baseline),
+            // The call that it was for does not run any more.
+            Err(_) if cancel.is_cancelled() => self.attempted = false,
             Err(error) => {
                 feed.send(EventKind::Warning(Warning {
                     code: "baseline_failed".to_owned(),

@@ -2,6 +2,7 @@
 
 mod context_prompt;
 mod harness;
+mod limits_run;
 mod model_catalog;
 mod model_errors;
 mod model_http;
@@ -29,6 +30,10 @@ mod report_redaction;
 mod report_replay;
 mod schema;
 mod secret;
+mod session_calls;
+mod session_limits;
+mod session_stops;
+mod session_turn;
 mod store_file;
 mod store_redact;
 mod store_tree;

@@ -1,0 +1,46 @@
+//! Calls that a dropped prompt left without a result.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::clock;
+use crate::context::notes;
+use crate::message::{Content, Message, ToolCall, ToolResult};
+use crate::store::{EntryKind, Store, StoreError};
+
+/// Gives every open call of the newest reply its result: that it was
+/// interrupted. They stay open only when somebody drops a running prompt.
+pub(super) fn answer_open_calls(store: &mut Store) -> Result<(), StoreError> {
+    for call in open_calls(store.tree().messages()) {
+        let result = ToolResult {
+            tool_call_id: call.id,
+            tool_name: call.name,
+            content: vec![Content::text(notes::interrupted_call())],
+            details: None,
+            is_error: true,
+            timestamp: clock::unix_ms(),
+        };
+        store.append(EntryKind::Message(Arc::new(Message::ToolResult(result))))?;
+    }
+    Ok(())
+}
+
+fn open_calls(messages: &[Arc<Message>]) -> Vec<ToolCall> {
+    let mut answered = HashSet::new();
+    for message in messages.iter().rev() {
+        match message.as_ref() {
+            Message::ToolResult(result) => {
+                answered.insert(result.tool_call_id.as_str());
+            }
+            Message::Assistant(reply) => {
+                return reply
+                    .tool_calls()
+                    .filter(|call| !answered.contains(call.id.as_str()))
+                    .cloned()
+                    .collect();
+            }
+            Message::User(_) => break,
+        }
+    }
+    Vec::new()
+}

@@ -1,0 +1,147 @@
+//! What a session is made of.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::mpsc;
+
+use crate::clock::{self, Activity};
+use crate::event::Emission;
+use crate::model::{Client, RetryPolicy, ThinkingLevel};
+use crate::policy::{Permissions, Policy, Surroundings};
+use crate::store::{Header, Store};
+use crate::tool::{CommandSettings, Place, Toolset};
+
+use super::limits::Limits;
+use super::workbench::Workbench;
+use super::working_copy::WorkingCopy;
+
+/// The output cap of a reply when the model has no lower one.
+const OUTPUT_TOKENS_DEFAULT: u64 = 32_000;
+
+/// Everything a session is made of.
+#[derive(Debug)]
+pub struct SessionOptions {
+    /// The model.
+    pub client: Client,
+    /// How it is asked.
+    pub sampling: Sampling,
+    /// The tools, the policy over them, and what they need.
+    pub workbench: Workbench,
+    /// The watched working copy.
+    pub working_copy: WorkingCopy,
+    /// Where the conversation is kept.
+    pub store: Store,
+    /// What it may use.
+    pub limits: Limits,
+    /// When its time is up, on the monotonic clock.
+    pub deadline: Instant,
+    /// What the system prompt says beyond its own.
+    pub instructions: Instructions,
+    /// Touched when a model or a tool is heard; the same that `client` touches.
+    pub activity: Activity,
+    /// Where events go; bounded, so that a slow reader slows the session.
+    pub events: mpsc::Sender<Emission>,
+    /// The job's name in events.
+    pub job: String,
+}
+
+/// What a system prompt says beyond its own text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Instructions {
+    /// The task's instructions.
+    pub task: Option<String>,
+    /// What the command line adds, at the end.
+    pub append: Option<String>,
+}
+
+/// How a model is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampling {
+    /// How much to think; clamped to the model.
+    pub thinking: ThinkingLevel,
+    /// The most tokens of a reply.
+    pub max_output_tokens: u64,
+    /// The sampling temperature.
+    pub temperature: Option<f64>,
+    /// How failed calls are tried again.
+    pub retry: RetryPolicy,
+    /// Which pieces of a streaming reply become events.
+    pub chunks: Chunks,
+}
+
+/// Which pieces of a streaming reply become events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Chunks {
+    /// None; `message:complete` is whole.
+    #[default]
+    None,
+    /// What is new.
+    Delta,
+    /// What is new, and the reply so far.
+    Full,
+}
+
+impl SessionOptions {
+    /// A session in `workspace` without tools and without a file, under the
+    /// default limits, of which nobody is told what changes. Every field may be
+    /// replaced.
+    pub fn new(
+        client: Client,
+        activity: Activity,
+        workspace: impl Into<PathBuf>,
+        events: mpsc::Sender<Emission>,
+    ) -> Self {
+        let workspace = workspace.into();
+        let limits = Limits::default();
+        let surroundings = Surroundings {
+            workspace: workspace.clone(),
+            ..Surroundings::default()
+        };
+        let commands = CommandSettings {
+            env: Vec::new(),
+            timeout: limits.command_timeout,
+            timeout_max: limits.command_timeout,
+        };
+        let header = Header::new(workspace.display().to_string());
+        let place = Place {
+            workspace,
+            home: None,
+        };
+        Self {
+            sampling: Sampling {
+                max_output_tokens: client.model().max_output_tokens.min(OUTPUT_TOKENS_DEFAULT),
+                ..Sampling::default()
+            },
+            workbench: Workbench::new(
+                Toolset::default(),
+                Arc::new(Policy::new(Permissions::default(), surroundings)),
+                place,
+                commands,
+                None,
+            ),
+            working_copy: WorkingCopy::unwatched(),
+            store: Store::in_memory(header),
+            deadline: clock::monotonic() + limits.timeout,
+            limits,
+            instructions: Instructions::default(),
+            activity,
+            events,
+            job: "session".to_owned(),
+            client,
+        }
+    }
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            thinking: ThinkingLevel::default(),
+            max_output_tokens: OUTPUT_TOKENS_DEFAULT,
+            temperature: None,
+            retry: RetryPolicy::default(),
+            chunks: Chunks::None,
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! Sessions under test: a scripted model, tools of the test's own, every event
+//! kept, every law checked.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::access::Access;
+use agent::clock::{self, Activity};
+use agent::event::{Emission, EventKind};
+use agent::message::Message;
+use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
+use agent::policy::{Mode, Permissions, Policy, Surroundings};
+use agent::session::{
+    Answer, Interrupt, Limits, Session, SessionOptions, Stop, Workbench, WorkingCopy,
+};
+use agent::store::{Durability, Header, Store};
+use agent::tool::{
+    CallContext, CallFuture, CommandSettings, Place, Tool, ToolOutput, ToolSpec, Toolset,
+};
+use agent::workspace::GitSettings;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::log;
+
+/// No prompt of a test takes longer.
+const PROMPT_MAX: Duration = Duration::from_secs(30);
+
+/// What a session under test is made of.
+pub(crate) struct Stage {
+    dir: tempfile::TempDir,
+    script: Value,
+    /// The model, priced at zero.
+    pub(crate) model: Model,
+    /// None but those added.
+    pub(crate) tools: Toolset,
+    /// The default ones.
+    pub(crate) limits: Limits,
+    /// Read-only.
+    pub(crate) permissions: Permissions,
+    /// Without any wait.
+    pub(crate) retry: RetryPolicy,
+    /// 4,000.
+    pub(crate) max_output_tokens: u64,
+    /// Whether the conversation is kept in a file.
+    pub(crate) on_disk: bool,
+}
+
+impl Stage {
+    /// A session whose model plays these replies, all of them.
+    pub(crate) fn new(replies: Value) -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            script: json!({"strict": true, "replies": replies}),
+            model: resolve("scripted/replies.yaml", None).unwrap(),
+            tools: Toolset::default(),
+            limits: Limits::default(),
+            permissions: Permissions::default(),
+            retry: RetryPolicy {
+                base_delay: Duration::ZERO,
+                ..RetryPolicy::default()
+            },
+            max_output_tokens: 4_000,
+            on_disk: false,
+        }
+    }
+
+    /// Adds a tool.
+    pub(crate) fn tool(mut self, tool: TestTool) -> Self {
+        self.tools.register(Arc::new(tool)).unwrap();
+        self
+    }
+
+    /// Allows writing in the workspace.
+    pub(crate) fn edits(mut self) -> Self {
+        self.permissions.mode = Mode::AcceptEdits;
+        self
+    }
+
+    /// Changes the limits.
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.limits);
+        self
+    }
+
+    /// Creates the session.
+    pub(crate) async fn open(self) -> Play {
+        self.try_open()
+            .await
+            .unwrap_or_else(|(stop, _)| panic!("{stop}"))
+    }
+
+    /// Creates the session, or tells why not and what was told until then.
+    pub(crate) async fn try_open(self) -> Result<Play, (Stop, Vec<Value>)> {
+        let workspace = self.dir.path().canonicalize().unwrap();
+        let activity = Activity::new();
+        let script = Script::parse(&self.script.to_string(), "replies.yaml").unwrap();
+        let options = ClientOptions::new(activity.clone());
+        let client = Client::scripted(self.model.clone(), script, options);
+        let (sender, mut events) = mpsc::channel(16);
+        let mut options = SessionOptions::new(client, activity, &workspace, sender);
+        options.workbench = self.workbench(&workspace);
+        options.working_copy = WorkingCopy::new(
+            workspace.clone(),
+            GitSettings::new(super::cli::path(), workspace.join(".scratch")),
+        );
+        if self.on_disk {
+            let header = Header::new(workspace.display().to_string());
+            let file = workspace.join("session.jsonl");
+            options.store =
+                Store::create(&file, header, Durability::Step, Default::default()).unwrap();
+        }
+        options.sampling.max_output_tokens = self.max_output_tokens;
+        options.sampling.retry = self.retry.clone();
+        options.deadline = clock::monotonic() + self.limits.timeout;
+        options.limits = self.limits.clone();
+        let mut kept = Vec::new();
+        match Session::create(options).await {
+            Ok(session) => Ok(Play {
+                session,
+                events,
+                kept,
+                dir: self.dir,
+            }),
+            Err(stop) => {
+                drain(&mut events, &mut kept);
+                Err((stop, lawful(&kept)))
+            }
+        }
+    }
+
+    fn workbench(&self, workspace: &std::path::Path) -> Workbench {
+        let surroundings = Surroundings {
+            workspace: workspace.to_owned(),
+            ..Surroundings::default()
+        };
+        Workbench::new(
+            self.tools.clone(),
+            Arc::new(Policy::new(self.permissions.clone(), surroundings)),
+            Place {
+                workspace: workspace.to_owned(),
+                home: None,
+            },
+            CommandSettings {
+                env: vec![("PATH".to_owned(), super::cli::path().into_string().unwrap())],
+                timeout: Duration::from_secs(20),
+                timeout_max: Duration::from_secs(20),
+            },
+            None,
+        )
+    }
+}
+
+/// A session that is being played.
+pub(crate) struct Play {
+    pub(crate) session: Session,
+    events: mpsc::Receiver<Emission>,
+    kept: Vec<Emission>,
+    dir: tempfile::TempDir,
+}
+
+impl Play {
+    /// The workspace.
+    pub(crate) fn workspace(&self) -> std::path::PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
+    /// Prompts and keeps all events.
+    pub(crate) async fn prompt(&mut self, text: &str) -> Result<Answer, Stop> {
+        self.prompt_watched(text, &Interrupt::default(), |_| {})
+            .await
+    }
+
+    /// Prompts and shows every event as it comes.
+    pub(crate) async fn prompt_watched(
+        &mut self,
+        text: &str,
+        interrupt: &Interrupt,
+        mut watch: impl FnMut(&EventKind),
+    ) -> Result<Answer, Stop> {
+        let Self {
+            session,
+            events,
+            kept,
+            ..
+        } = self;
+        let watched = async {
+            let prompt = session.prompt(text, interrupt);
+            tokio::pin!(prompt);
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(emission) = events.recv() => {
+                        watch(&emission.kind);
+                        kept.push(emission);
+                    }
+                    outcome = &mut prompt => break outcome,
+                }
+            }
+        };
+        let outcome = tokio::time::timeout(PROMPT_MAX, watched)
+            .await
+            .expect("the prompt ends in time");
+        drain(&mut self.events, &mut self.kept);
+        outcome
+    }
+
+    /// Drops a running prompt as soon as `until` says so.
+    pub(crate) async fn prompt_dropped(&mut self, until: impl Fn(&EventKind) -> bool) {
+        let interrupt = Interrupt::default();
+        let Self {
+            session, events, ..
+        } = self;
+        let prompt = session.prompt("go", &interrupt);
+        tokio::pin!(prompt);
+        let watched = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(emission) = events.recv() => if until(&emission.kind) { return },
+                    _ = &mut prompt => panic!("the prompt ended by itself"),
+                }
+            }
+        };
+        tokio::time::timeout(PROMPT_MAX, watched)
+            .await
+            .expect("the event comes");
+    }
+
+    /// Ends the session. The log must be lawful, the history valid, the script
+    /// played to its end.
+    pub(crate) async fn end(self) -> Told {
+        let messages = self.session.store().tree().messages().to_vec();
+        let closed = self.session.close(&CancellationToken::new()).await;
+        assert_eq!(closed.scripted, Ok(()));
+        assert_valid(&messages);
+        Told {
+            events: lawful(&self.kept),
+            messages,
+        }
+    }
+}
+
+fn drain(events: &mut mpsc::Receiver<Emission>, kept: &mut Vec<Emission>) {
+    while let Ok(emission) = events.try_recv() {
+        kept.push(emission);
+    }
+}
+
+/// What a session left.
+pub(crate) struct Told {
+    /// Its events as a log has them.
+    pub(crate) events: Vec<Value>,
+    /// Its history.
+    pub(crate) messages: Vec<Arc<Message>>,
+}
+
+impl Told {
+    /// The names of the events.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.events
+            .iter()
+            .map(|event| event["event"].as_str().unwrap())
+            .collect()
+    }
+
+    /// The payloads of the events with this name.
+    pub(crate) fn data(&self, name: &str) -> Vec<&Value> {
+        self.events
+            .iter()
+            .filter(|event| event["event"] == name)
+            .map(|event| &event["data"])
+            .collect()
+    }
+
+    /// One field of the events with this name.
+    pub(crate) fn field(&self, name: &str, field: &str) -> Vec<Value> {
+        let data = self.data(name);
+        data.iter().map(|data| data[field].clone()).collect()
+    }
+
+    /// The texts of all results, in the order of the history.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let result = |message: &Arc<Message>| match message.as_ref() {
+            Message::ToolResult(result) => Some(result.text()),
+            Message::User(_) | Message::Assistant(_) => None,
+        };
+        self.messages.iter().filter_map(result).collect()
+    }
+
+    /// Who spoke, one letter a message: user, assistant, tool result.
+    pub(crate) fn speakers(&self) -> String {
+        let letter = |message: &Arc<Message>| match message.as_ref() {
+            Message::User(_) => 'u',
+            Message::Assistant(_) => 'a',
+            Message::ToolResult(_) => 'r',
+        };
+        self.messages.iter().map(letter).collect()
+    }
+}
+
+/// The events as lines of a log, which must obey the laws.
+fn lawful(kept: &[Emission]) -> Vec<Value> {
+    let end = json!({"outcome": "success", "reason": "success", "exitCode": 0});
+    let mut closing = end.clone();
+    closing["result"] = end;
+    let mut lines = vec![json!({"event": "run:start", "data": {}})];
+    for emission in kept {
+        let mut line = serde_json::to_value(&emission.place).unwrap();
+        let kind = serde_json::to_value(&emission.kind).unwrap();
+        line["event"] = kind["event"].clone();
+        line["data"] = kind["data"].clone();
+        lines.push(line);
+    }
+    lines.push(json!({"event": "run:end", "data": closing}));
+    let mut text = String::new();
+    for (mut line, seq) in lines.into_iter().zip(1u64..) {
+        line["v"] = 1.into();
+        line["seq"] = seq.into();
+        line["ts"] = "2026-01-01T00:00:00.000Z".into();
+        line["runId"] = "run".into();
+        text.push_str(&format!("{line}\n"));
+    }
+    let mut events = log::lawful(&text);
+    events.pop();
+    events.remove(0);
+    events
+}
+
+/// Every call has exactly one result, right behind its reply and in call order.
+fn assert_valid(messages: &[Arc<Message>]) {
+    let mut open: std::collections::VecDeque<&str> = Default::default();
+    for (at, message) in messages.iter().enumerate() {
+        match message.as_ref() {
+            Message::ToolResult(result) => {
+                let expected = open.pop_front();
+                assert_eq!(expected, Some(result.tool_call_id.as_str()), "message {at}");
+            }
+            Message::User(_) => assert!(open.is_empty(), "message {at} comes before {open:?}"),
+            Message::Assistant(reply) => {
+                assert!(open.is_empty(), "message {at} comes before {open:?}");
+                open = reply.tool_calls().map(|call| call.id.as_str()).collect();
+                let ids: HashSet<&str> = open.iter().copied().collect();
+                assert_eq!(ids.len(), open.len(), "message {at} repeats an id");
+            }
+        }
+    }
+    assert!(open.is_empty(), "open calls at the end: {open:?}");
+}
+
+type Run = dyn Fn(Value, CancellationToken) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>>
+    + Send
+    + Sync;
+
+/// A tool of the test's own.
+pub(crate) struct TestTool {
+    spec: ToolSpec,
+    writes: bool,
+    run: Box<Run>,
+}
+
+impl TestTool {
+    /// A tool that only reads.
+    pub(crate) fn reads<F>(
+        name: &str,
+        run: impl Fn(Value, CancellationToken) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ToolOutput> + Send + 'static,
+    {
+        Self {
+            spec: ToolSpec {
+                name: name.to_owned(),
+                description: format!("Does {name}."),
+                short_description: name.to_owned(),
+                guidelines: Vec::new(),
+                parameters: json!({"type": "object"}),
+            },
+            writes: false,
+            run: Box::new(move |args, cancel| Box::pin(run(args, cancel))),
+        }
+    }
+
+    /// A tool that only reads and says `text`.
+    pub(crate) fn says(name: &str, text: &'static str) -> Self {
+        Self::reads(
+            name,
+            move |_, _| async move { ToolOutput::text(text, "said") },
+        )
+    }
+
+    /// A tool that gives its arguments back.
+    pub(crate) fn echo(schema: Value) -> Self {
+        let mut tool = Self::reads("echo", |args, _| async move {
+            ToolOutput::text(args.to_string(), "echoed")
+        });
+        tool.spec.parameters = schema;
+        tool
+    }
+
+    /// The same as a tool that writes `out.txt`.
+    pub(crate) fn writing(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+}
+
+impl Tool for TestTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, _args: &Value) -> String {
+        format!("the title of {}", self.spec.name)
+    }
+
+    fn accesses(&self, _args: &Value, place: &Place) -> Result<Vec<Access>, String> {
+        let out = || Access::Write(place.workspace.join("out.txt"));
+        Ok(self.writes.then(out).into_iter().collect())
+    }
+
+    fn call<'a>(&'a self, args: Value, cx: CallContext<'a>) -> CallFuture<'a> {
+        let running = (self.run)(args, cx.cancel.clone());
+        // The sender of updates must live as long as the call.
+        Box::pin(async move {
+            let output = running.await;
+            drop(cx);
+            output
+        })
+    }
+}
+
+/// A reply with calls of these tools, without arguments.
+pub(crate) fn calls(names: &[&str]) -> Value {
+    let calls: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    json!({"calls": calls, "usage": {"input": 100, "output": 10}})
+}
+
+/// A reply of one text.
+pub(crate) fn text(text: &str) -> Value {
+    json!({"text": text, "usage": {"input": 100, "output": 10}})
+}
+
+/// The same reply, with what its request must hold.
+pub(crate) fn expecting(mut reply: Value, expect: Value) -> Value {
+    reply["expect"] = expect;
+    reply
+}
