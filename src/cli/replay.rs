@@ -2,17 +2,20 @@
 //! that it tells the same result.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::event::Reason;
+use crate::event::{Reason, ResultDocument};
 use crate::report::{self, HumanOptions, LogError, PlainSink, Sink};
 
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::{ColorChoice, OutputFormat};
+
+/// No result document is longer.
+const RESULT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Folds an event log again and verifies its result. Exits with the code that
 /// the run had.
@@ -55,8 +58,8 @@ impl ReplayCommand {
                 Box::new(io::stderr()),
                 HumanOptions {
                     style: console.style(self.color),
+                    width: console.width(),
                     run_dir: run_dir.clone(),
-                    ..HumanOptions::default()
                 },
             )
         });
@@ -74,6 +77,12 @@ impl ReplayCommand {
         match folded {
             Ok(folded) => {
                 let result = &folded.result;
+                if self.log.is_dir()
+                    && let Err(message) = agrees(&self.log.join("result.json"), result)
+                {
+                    console.complain(&format!("agent: {message}\n"));
+                    return Exit::Reason(Reason::BadTask);
+                }
                 match self.output_format {
                     OutputFormat::Text if result.final_text.is_empty() => {}
                     OutputFormat::Text => {
@@ -92,6 +101,20 @@ impl ReplayCommand {
                 Exit::Reason(reason_of(&error))
             }
         }
+    }
+}
+
+/// Whether the result of a run directory is what its log tells.
+fn agrees(path: &Path, told: &ResultDocument) -> Result<(), String> {
+    let place = path.display();
+    let mut text = String::new();
+    open(path)
+        .and_then(|file| file.take(RESULT_BYTES_MAX).read_to_string(&mut text))
+        .map_err(|error| format!("cannot read {place}: {error}"))?;
+    match serde_json::from_str::<ResultDocument>(&text) {
+        Ok(kept) if kept == *told => Ok(()),
+        Ok(_) => Err(format!("{place} does not say what the event log tells")),
+        Err(error) => Err(format!("{place} is no result document: {error}")),
     }
 }
 
