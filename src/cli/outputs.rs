@@ -57,7 +57,7 @@ pub(super) fn open(
 }
 
 /// The answer as a text of whole lines; nothing when there is none.
-fn answer(result: &ResultDocument) -> String {
+pub(super) fn answer(result: &ResultDocument) -> String {
     match result.final_text.trim_end() {
         "" => String::new(),
         text => format!("{text}\n"),

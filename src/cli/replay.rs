@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::event::{Reason, ResultDocument};
-use crate::report::{self, HumanOptions, LogError, PlainSink, Sink};
+use crate::report::{self, HumanOptions, LogError, PlainSink, Sink, neutral_json, neutral_text};
 
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::{ColorChoice, OutputFormat};
+use super::outputs;
 
 /// No result document is longer.
 const RESULT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -63,6 +64,11 @@ impl ReplayCommand {
                 },
             )
         });
+        let watched = console.stdout_is_watched();
+        let line_of = |json: &str| match watched {
+            true => neutral_json(json).into_owned(),
+            false => json.to_owned(),
+        };
         let folded = report::fold_log(BufReader::new(file), run_dir.as_deref(), |event| {
             if let Some(sink) = &mut human {
                 // Nobody may be reading; the verdict below does not depend on it.
@@ -71,7 +77,7 @@ impl ReplayCommand {
             if self.output_format == OutputFormat::Jsonl
                 && let Ok(line) = serde_json::to_string(event)
             {
-                console.print(&format!("{line}\n"));
+                console.print(&format!("{}\n", line_of(&line)));
             }
         });
         match folded {
@@ -84,13 +90,13 @@ impl ReplayCommand {
                     return Exit::Reason(Reason::BadTask);
                 }
                 match self.output_format {
-                    OutputFormat::Text if result.final_text.is_empty() => {}
                     OutputFormat::Text => {
-                        console.print(&format!("{}\n", result.final_text.trim_end()));
+                        let text = outputs::answer(result);
+                        console.print(&if watched { neutral_text(&text) } else { text });
                     }
                     OutputFormat::Json => {
                         let text = serde_json::to_string(result).unwrap_or_default();
-                        console.print(&format!("{text}\n"));
+                        console.print(&format!("{}\n", line_of(&text)));
                     }
                     OutputFormat::Jsonl => {}
                 }
