@@ -25,6 +25,10 @@ pub(super) fn open(
     console: &Console,
 ) -> Result<Vec<Box<dyn Sink>>, SinkError> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    if let Some(directory) = directory {
+        // First, so that every other output knows when it cannot be written.
+        sinks.push(Box::new(ResultFile(directory.clone())));
+    }
     if !flags.quiet {
         sinks.push(human(flags, directory, console));
     }
@@ -118,12 +122,31 @@ pub(super) fn end_result(
     report::write_result(&directory.result(), &result)
 }
 
-/// Replaces `result.json`.
+/// Replaces `result.json` once more when an output failed after it was written.
 ///
 /// # Errors
 /// When it cannot be written.
 pub(super) fn close_result(directory: &RunDirectory, report: &Report) -> Result<(), SinkError> {
+    if report.failures.is_empty() {
+        return Ok(());
+    }
     report::write_result(&directory.result(), &report.result)
+}
+
+/// Replaces `result.json` when the run ends.
+struct ResultFile(RunDirectory);
+
+impl Sink for ResultFile {
+    fn write(&mut self, event: &Event, _line: &str) -> Result<(), SinkError> {
+        match &event.kind {
+            EventKind::RunEnd(end) => report::write_result(&self.0.result(), &end.result),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 fn human(

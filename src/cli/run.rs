@@ -122,6 +122,7 @@ fn distinguish(job: &mut Job, others: &[Job]) {
 
 fn run_jobs(jobs: Vec<Job>, overrides: &Overrides, flags: &OutputFlags, console: &Console) -> Exit {
     console.conceal(&jobs);
+    let flags = &flags.within(&overrides.cwd);
     let run_id = clock::new_id();
     match opened(&jobs, overrides, &run_id, flags, console) {
         Ok(run) => run.finish(jobs, console),
@@ -148,8 +149,14 @@ impl Opened {
                 for failure in &report.failures {
                     console.complain(&format!("agent: {failure}\n"));
                 }
+                let reason = report.result.reason;
+                if !report.failures.is_empty() {
+                    // Progress was told before, and may have said another.
+                    let (code, meaning) = (reason.exit_code(), reason.meaning());
+                    console.complain(&format!("agent: exit status {code}: {meaning}\n"));
+                }
                 let kept = outputs::close_result(&self.settings.directory, &report);
-                (report.result.reason, kept)
+                (reason, kept)
             }
             Err(_) => {
                 let error = engine::internal("agent failed while it closed the log".to_owned());
@@ -159,11 +166,13 @@ impl Opened {
                 (reason, kept)
             }
         };
-        if let Err(error) = kept {
-            console.complain(&format!("agent: {error}\n"));
-            return Exit::Reason(Reason::Io);
+        match kept {
+            Err(error) if reason != Reason::Io => {
+                console.complain(&format!("agent: {error}\n"));
+                Exit::Reason(Reason::Io)
+            }
+            _ => Exit::Reason(reason),
         }
-        Exit::Reason(reason)
     }
 }
 

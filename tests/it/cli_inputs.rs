@@ -145,6 +145,24 @@ fn a_run_works_in_the_directory_that_is_named() {
         .run();
     assert_eq!(done.stdout, "done\n");
     assert!(done.cwd().join("inner/.agent/runs").is_dir());
+    let task = "version: 1\nprompt: x\nsettings: {model: scripted/m.yaml}\n";
+    let cli = Cli::new()
+        .file("inner/task.yaml", task)
+        .file("inner/m.yaml", OK);
+    let cli = cli.args([
+        "run",
+        "-C",
+        "inner",
+        "task.yaml",
+        "--events",
+        "log.jsonl",
+        "-o",
+        "answer.txt",
+    ]);
+    let named = cli.args(["--run-dir", "r"]).run();
+    for file in ["r/result.json", "log.jsonl", "answer.txt"] {
+        assert!(named.cwd().join("inner").join(file).is_file(), "{file}");
+    }
     let missing = plain(OK, "")
         .args(["run", "-C", "nowhere", "task.yaml"])
         .expect_code(66)
@@ -153,11 +171,11 @@ fn a_run_works_in_the_directory_that_is_named() {
 }
 
 #[test]
-fn a_workspace_that_is_not_there_is_a_matter_of_configuration() {
+fn a_workspace_that_is_not_there_is_a_missing_input() {
     let done = scripted(OK, "workspace: {path: gone}\n").args(["--output-format", "json"]);
-    let done = done.expect_code(78).run();
+    let done = done.expect_code(66).run();
     let result: Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(result["reason"], "config");
+    assert_eq!(result["reason"], "no_input");
 }
 
 #[test]

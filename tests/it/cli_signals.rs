@@ -163,15 +163,21 @@ fn end_all(variable: &str) {
 
 #[test]
 fn a_reader_that_does_not_read_cannot_hold_a_run_against_a_signal() {
-    let text = "x".repeat(300_000);
-    let cli = scripted(&format!("- text: {text}\n"), "").args(["--output-format", "jsonl"]);
+    let text = "x".repeat(4_000);
+    let reply = format!("- text: {text}\n  calls: [{{name: ls, arguments: {{}}}}]\n");
+    let cli = scripted(&reply.repeat(40), "limits: {max_repeats: 100}\n");
+    let cli = cli.args(["--output-format", "jsonl"]);
     let mut command = cli.command();
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let running = Running::start_as_is(command, &cli.cwd().join("out"));
-    running.wait_for_event("step:start");
+    let out = cli.cwd().join("out");
+    let running = Running::start_as_is(command, &out);
+    // A pipe takes 64 KiB, and the log is twice as long.
+    running.wait_until("a full pipe", || {
+        std::fs::metadata(out.join("events.jsonl")).is_ok_and(|log| log.len() > 50_000)
+    });
     let end = running.end_by(Signal::TERM);
     assert_eq!(end.code, Some(143));
     assert!(

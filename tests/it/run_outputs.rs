@@ -5,8 +5,9 @@
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
-use crate::cli_scene::{mode, plain, scripted};
+use crate::cli_scene::{agree, mode, plain, scripted};
 use crate::support::cli::Cli;
+use crate::support::running::{Running, now};
 
 const OK: &str = "- text: done\n";
 
@@ -38,7 +39,7 @@ fn an_output_that_cannot_be_opened_stops_the_run_before_it_starts() {
             scripted(OK, "").args(["--events", "/proc/version"]),
             "/proc/version",
         ),
-        (scripted(OK, "").args(["-o", "."]), "cannot open ."),
+        (scripted(OK, "").args(["-o", "."]), "Is a directory"),
         (pipe.args(["-o", "pipe"]), "nobody reads this pipe"),
     ];
     for (cli, expect) in table {
@@ -133,4 +134,40 @@ fn what_a_run_leaves_is_for_its_owner_and_out_of_gits_sight() {
     assert_eq!(run["configHash"], done.events()[0]["data"]["configHash"]);
     assert_eq!(run["tasks"][0]["prompt"], "Do it.");
     assert!(done.artifact("summary.md").contains("`a`"));
+}
+
+#[test]
+fn a_run_directory_that_vanishes_is_told_by_every_output_that_is_left() {
+    let wait =
+        "- calls: [{name: bash, arguments: {command: 'until test -e go; do sleep 0.02; done'}}]\n";
+    let cli = scripted(&format!("{wait}{OK}"), "permissions: {mode: bypass}\n");
+    let cli = cli.args([
+        "--allow-bypass",
+        "--output-format",
+        "json",
+        "--events",
+        "log.jsonl",
+    ]);
+    let out = cli.cwd().join("out");
+    let running = Running::start(cli.command(), &out);
+    running.wait_for_event("tool:execution:start");
+    std::fs::remove_dir_all(&out).unwrap();
+    std::fs::write(cli.cwd().join("go"), "").unwrap();
+    let end = running.end(now());
+    assert_eq!(end.code, Some(74), "{}", end.stderr);
+    let shown: Value = serde_json::from_str(&end.stdout).unwrap();
+    assert_eq!(shown["exitCode"], 74);
+    let log = std::fs::read_to_string(cli.cwd().join("log.jsonl")).unwrap();
+    agree(74, &log, &shown);
+    assert!(end.stderr.contains("exit status 74"), "{}", end.stderr);
+}
+
+#[test]
+fn people_are_told_the_status_that_the_run_really_has() {
+    let done = scripted(OK, "")
+        .args(["--events", "/dev/full"])
+        .expect_code(74)
+        .run();
+    let last = done.stderr.lines().last().unwrap();
+    assert_eq!(last, "agent: exit status 74: results could not be written");
 }
