@@ -15,7 +15,7 @@ use super::outputs;
 #[derive(Debug)]
 pub(super) struct Refusal {
     reason: Reason,
-    error: ErrorReport,
+    error: Box<ErrorReport>,
     /// The problems of task files, which have a form of their own.
     problems: Vec<Diagnostics>,
     /// The run that was about to start.
@@ -31,17 +31,17 @@ impl Refusal {
 
     /// What the result document says of it.
     pub(super) fn error(&self) -> ErrorReport {
-        self.error.clone()
+        (*self.error).clone()
     }
 
     pub(super) fn new(reason: Reason, message: String) -> Self {
         Self {
             reason,
-            error: ErrorReport {
+            error: Box::new(ErrorReport {
                 code: reason.name().to_owned(),
                 message,
                 ..ErrorReport::default()
-            },
+            }),
             problems: Vec::new(),
             run_id: None,
         }
@@ -136,7 +136,7 @@ fn record(refusal: Refusal, flags: &OutputFlags, console: &Console) {
     })));
     let report = recorder.close(Ending {
         reason: refusal.reason,
-        error: Some(refusal.error),
+        error: Some(*refusal.error),
     });
     for failure in &report.failures {
         console.complain(&format!("agent: {failure}\n"));

@@ -247,3 +247,20 @@ fn after_a_signal_no_further_task_starts() {
     let starts = events.iter().filter(|event| event["event"] == "job:start");
     assert_eq!(starts.count(), 1);
 }
+
+#[test]
+fn a_task_that_crashes_does_not_stop_the_others() {
+    let cli = plain(OK, "").env("AGENT_TEST_FAULT", "job");
+    let done = cli
+        .args(["run", "task.yaml", "task.yaml", "--run-dir", "out"])
+        .expect_code(8)
+        .run();
+    let result = truthful(&done);
+    let reasons: Vec<_> = result["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| &job["reason"])
+        .collect();
+    assert_eq!(reasons, ["internal", "internal"]);
+}

@@ -1,5 +1,7 @@
 //! Runs with a scripted model, for the tests of the command line.
 
+#![allow(clippy::unwrap_used, reason = "what a test relies on may panic")]
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 

@@ -20,7 +20,7 @@ const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (S
 
 /// Ignores SIGTERM, and leaves a daemon in a session of its own.
 const STUBBORN: &str = "trap '' TERM HUP INT; (setsid sh -c '(sleep 300 &) ; sleep 300' &) ; \
-                        echo up > up; while :; do sleep 300; done";
+                        while :; do sleep 300; done";
 
 /// A run whose commands carry `MARK`.
 fn stubborn(mark: &str) -> Cli {
@@ -35,10 +35,12 @@ fn start(cli: &Cli) -> Running {
 }
 
 /// A stubborn command that has left its daemon.
-fn started(cli: &Cli) -> Running {
+fn started(cli: &Cli, variable: &str) -> Running {
     let running = start(cli);
-    let up = cli.cwd().join("up");
-    running.wait_until("the command", || up.exists());
+    running.wait_until("the command with its daemons", || {
+        let sleeping = |command: &&String| command.starts_with("sleep 300");
+        marked(variable).iter().filter(sleeping).count() == 3
+    });
     running
 }
 
@@ -53,9 +55,8 @@ fn a_command_that_will_not_end_is_ended_with_all_its_children() {
     for (signal, code) in SIGNALS {
         let mark = format!("stubborn-{code}-{}", std::process::id());
         let cli = stubborn(&mark);
-        let running = started(&cli);
         let variable = format!("MARK={mark}");
-        assert!(marked(&variable).len() > 3, "{:?}", marked(&variable));
+        let running = started(&cli, &variable);
         let end = running.end_by(signal);
         ended_well(&end, code);
         assert_eq!(marked(&variable), Vec::<String>::new());
@@ -67,10 +68,10 @@ fn a_command_that_will_not_end_is_ended_with_all_its_children() {
 fn a_second_signal_ends_it_at_once() {
     let mark = format!("twice-{}", std::process::id());
     let cli = stubborn(&mark);
-    let running = started(&cli);
+    let running = started(&cli, &format!("MARK={mark}"));
     let end = running.end_by_repeating(Signal::TERM);
-    // Alone, the first signal gives the command a second.
-    assert!(end.took < Duration::from_millis(900), "{:?}", end.took);
+    // Only a second signal tears a job down this early.
+    assert!(end.took < Duration::from_millis(3_500), "{:?}", end.took);
     ended_well(&end, 143);
     let message = end.result()["error"]["message"].clone();
     let message = message.as_str().unwrap();
@@ -123,7 +124,7 @@ fn served(server: &ModelServer, more: &str) -> Cli {
 fn a_killed_run_leaves_a_truthful_result() {
     let mark = format!("killed-{}", std::process::id());
     let cli = stubborn(&mark);
-    let running = started(&cli);
+    let running = started(&cli, &format!("MARK={mark}"));
     let end = running.end_by(Signal::KILL);
     assert_eq!(end.code, None);
     let result = end.result();
