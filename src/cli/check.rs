@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::event::Reason;
 use crate::message::Usage;
 use crate::model;
+use crate::report;
 use crate::session::Limits;
 use crate::task::{Diagnostics, Job};
 
@@ -46,15 +47,17 @@ impl CheckCommand {
         self.parameters.add_to(&mut overrides);
         let as_json = output.output_format != OutputFormat::Text;
         match run::load_all(&self.tasks, &overrides) {
-            Ok(jobs) => report(&jobs, as_json, console),
+            Ok(jobs) => {
+                console.conceal(&jobs);
+                describe_all(&jobs, as_json, console)
+            }
             Err(problems) => {
                 if as_json {
-                    console.print(&format!("{:#}\n", problems_json(&problems)));
+                    let document = problems_json(&problems);
+                    let document = report::redact_document(document, &console.redactor());
+                    console.print(&format!("{document:#}\n"));
                 } else {
-                    let color = console.style(output.color).color;
-                    for diagnostics in &problems {
-                        console.complain(&diagnostics.render(color));
-                    }
+                    refusal::tell(&problems, output, console);
                 }
                 Exit::Reason(refusal::reason_of(&problems))
             }
@@ -71,7 +74,7 @@ fn problems_json(problems: &[Diagnostics]) -> Value {
 }
 
 /// Tells what each job would be. An unknown model is a problem too.
-fn report(jobs: &[Job], as_json: bool, console: &Console) -> Exit {
+fn describe_all(jobs: &[Job], as_json: bool, console: &Console) -> Exit {
     let mut exit = Exit::Done;
     let mut rows = Vec::new();
     for job in jobs {
@@ -97,10 +100,9 @@ fn report(jobs: &[Job], as_json: bool, console: &Console) -> Exit {
         rows.push(row);
     }
     if as_json {
-        console.print(&format!(
-            "{:#}\n",
-            json!({ "ok": exit == Exit::Done, "tasks": rows })
-        ));
+        let document = json!({ "ok": exit == Exit::Done, "tasks": rows });
+        let document = report::redact_document(document, &console.redactor());
+        console.print(&format!("{document:#}\n"));
     }
     exit
 }

@@ -1,13 +1,17 @@
 //! The process's surroundings: environment, terminal, standard streams.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use rustix::fs::FileType;
+
 use crate::event::Reason;
 use crate::report::Style;
-use crate::run::Environment;
+use crate::run::{self, Environment};
+use crate::secret::Redactor;
+use crate::task::Job;
 
 use super::exit::Exit;
 use super::flags::ColorChoice;
@@ -18,6 +22,7 @@ pub(super) struct Console {
     environment: Environment,
     stderr_is_terminal: bool,
     failed: Cell<bool>,
+    redactor: RefCell<Redactor>,
 }
 
 impl Console {
@@ -31,11 +36,25 @@ impl Console {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        Self {
+        let console = Self {
             environment: Environment::new(variables),
             stderr_is_terminal: io::stderr().is_terminal(),
             failed: Cell::new(false),
-        }
+            redactor: RefCell::default(),
+        };
+        console.conceal(&[]);
+        console
+    }
+
+    /// From now on also conceals the secrets that `jobs` declare.
+    pub(super) fn conceal(&self, jobs: &[Job]) {
+        let secrets = run::known_secrets(jobs, &self.environment);
+        self.redactor.replace(Redactor::new(secrets));
+    }
+
+    /// Conceals what may not be shown.
+    pub(super) fn redactor(&self) -> Redactor {
+        self.redactor.borrow().clone()
     }
 
     /// The environment.
@@ -55,6 +74,20 @@ impl Console {
     /// Whether a person watches standard error on a terminal that can redraw.
     pub(super) fn is_interactive(&self) -> bool {
         self.stderr_is_terminal && self.environment.value("TERM") != Some("dumb") && !self.in_ci()
+    }
+
+    /// The columns of the terminal behind standard error.
+    pub(super) fn width(&self) -> Option<u16> {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+        (self.stderr_is_terminal && size.ws_col > 0).then_some(size.ws_col)
+    }
+
+    /// Whether people or a CI system read standard output as it comes. Both
+    /// act on some of what they read; a file or a program does not.
+    pub(super) fn stdout_is_watched(&self) -> bool {
+        let in_file = rustix::fs::fstat(io::stdout())
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file());
+        io::stdout().is_terminal() || (self.in_ci() && !in_file)
     }
 
     /// How text for people looks on standard error.
@@ -109,6 +142,7 @@ impl Console {
 
     /// Prints to standard error; when that is closed, nobody can be told.
     pub(super) fn complain(&self, text: &str) {
+        let text = self.redactor.borrow().redact(text).into_owned();
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 

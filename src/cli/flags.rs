@@ -1,6 +1,6 @@
 //! The flags that `agent run`, `agent check` and `agent -p` share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -80,6 +80,8 @@ pub(super) struct TaskFlags {
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputFlags {
     /// What standard output gets: the answer, one result document, or the event log.
+    /// On a terminal, and where CI is set and it is no file, without escape
+    /// sequences and commands to the CI system.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(super) output_format: OutputFormat,
 
@@ -165,6 +167,19 @@ fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write it as KEY=VALUE".to_owned()),
+    }
+}
+
+impl OutputFlags {
+    /// The same with files below `directory`, the one of `-C`.
+    pub(super) fn within(&self, directory: &Path) -> Self {
+        let place = |path: &Option<PathBuf>| path.as_ref().map(|path| directory.join(path));
+        Self {
+            output_last_message: place(&self.output_last_message),
+            events: place(&self.events),
+            run_dir: place(&self.run_dir),
+            ..self.clone()
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod check;
 mod completions;
 mod console;
+mod engine;
 mod exit;
 mod exit_codes;
 mod flags;
@@ -16,9 +17,13 @@ mod schema;
 mod stdin;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::event::Reason;
 
 use console::Console;
 use exit::Exit;
@@ -63,8 +68,20 @@ enum Command {
 
 /// Runs the program with the process's arguments and environment.
 pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(tell_panic));
     let console = Console::of_process();
-    dispatch(std::env::args_os(), &console).code(&console)
+    let work = AssertUnwindSafe(|| dispatch(std::env::args_os(), &console));
+    let exit = catch_unwind(work).unwrap_or(Exit::Reason(Reason::Internal));
+    exit.code(&console)
+}
+
+/// A panic is told by its place alone: what it says may hold anything.
+fn tell_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    let _ = writeln!(
+        io::stderr(),
+        "agent: internal error at {place}; please report it"
+    );
 }
 
 fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit {
@@ -81,9 +98,9 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
         (None, Some(prompt)) => run::prompt(&prompt, &cli.flags, console),
-        (None, None) => console.usage(&Cli::command().error(
-            clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
-            Cli::command().render_help(),
-        )),
+        (None, None) => {
+            console.complain(&Cli::command().render_help().to_string());
+            Exit::Reason(Reason::Usage)
+        }
     }
 }

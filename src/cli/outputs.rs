@@ -1,15 +1,14 @@
 //! Where a run's events and its result go: every output is opened before the
 //! first model call, so that a run whose results cannot be kept never starts.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::event::{Event, EventKind, ResultDocument};
+use crate::event::{ErrorReport, Event, EventKind, Reason, ResultDocument};
 use crate::export;
 use crate::report::{
     self, HumanOptions, JsonlSink, Opening, PlainSink, Report, Sink, SinkError, TerminalSink,
+    neutral_json, neutral_text,
 };
 use crate::run::RunDirectory;
 
@@ -26,25 +25,27 @@ pub(super) fn open(
     console: &Console,
 ) -> Result<Vec<Box<dyn Sink>>, SinkError> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    if let Some(directory) = directory {
+        // First, so that every other output knows when it cannot be written.
+        sinks.push(Box::new(ResultFile(directory.clone())));
+    }
     if !flags.quiet {
         sinks.push(human(flags, directory, console));
     }
     match flags.output_format {
-        OutputFormat::Text => sinks.push(AtEnd::on_stdout(|result| {
-            let text = result.final_text.trim_end();
-            if text.is_empty() {
-                String::new()
-            } else {
-                format!("{text}\n")
-            }
-        })),
-        OutputFormat::Json => sinks.push(AtEnd::on_stdout(|result| {
+        OutputFormat::Text if console.stdout_is_watched() => {
+            sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), |result| {
+                neutral_text(&answer(result))
+            }));
+        }
+        OutputFormat::Text => sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), answer)),
+        OutputFormat::Json => sinks.push(AtEnd::on_stdout(documents(console), |result| {
             serde_json::to_string(result).map_or_else(|_| String::new(), |text| text + "\n")
         })),
-        OutputFormat::Jsonl => sinks.push(Box::new(JsonlSink::stream(
-            "standard output",
-            Box::new(io::stdout()),
-        ))),
+        OutputFormat::Jsonl => {
+            let out = documents(console);
+            sinks.push(Box::new(JsonlSink::stream("standard output", out)));
+        }
     }
     if let Some(path) = &flags.output_last_message {
         sinks.push(AtEnd::in_file(path, |result| result.final_text.clone())?);
@@ -59,6 +60,39 @@ pub(super) fn open(
     Ok(sinks)
 }
 
+/// The answer as a text of whole lines; nothing when there is none.
+pub(super) fn answer(result: &ResultDocument) -> String {
+    match result.final_text.trim_end() {
+        "" => String::new(),
+        text => format!("{text}\n"),
+    }
+}
+
+/// Standard output for lines of JSON.
+fn documents(console: &Console) -> Box<dyn Write + Send> {
+    if console.stdout_is_watched() {
+        Box::new(Neutral(io::stdout()))
+    } else {
+        Box::new(io::stdout())
+    }
+}
+
+/// Writes lines of JSON so that nobody who watches them acts on them.
+struct Neutral<W>(W);
+
+impl<W: Write> Write for Neutral<W> {
+    /// Takes whole lines.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(lines);
+        self.0.write_all(neutral_json(&text).as_bytes())?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Writes the result that holds until the run has a better one, so that even
 /// a killed run leaves a truthful file.
 ///
@@ -68,12 +102,51 @@ pub(super) fn open_result(directory: &RunDirectory, opening: Opening) -> Result<
     report::write_result(&directory.result(), &report::incomplete(opening))
 }
 
-/// Replaces `result.json`.
+/// Replaces `result.json` for a run that ends without a log to fold.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn end_result(
+    directory: &RunDirectory,
+    opening: Opening,
+    reason: Reason,
+    error: ErrorReport,
+) -> Result<(), SinkError> {
+    let result = ResultDocument {
+        outcome: reason.outcome(),
+        reason,
+        exit_code: reason.exit_code(),
+        error: Some(error),
+        ..report::incomplete(opening)
+    };
+    report::write_result(&directory.result(), &result)
+}
+
+/// Replaces `result.json` once more when an output failed after it was written.
 ///
 /// # Errors
 /// When it cannot be written.
 pub(super) fn close_result(directory: &RunDirectory, report: &Report) -> Result<(), SinkError> {
+    if report.failures.is_empty() {
+        return Ok(());
+    }
     report::write_result(&directory.result(), &report.result)
+}
+
+/// Replaces `result.json` when the run ends.
+struct ResultFile(RunDirectory);
+
+impl Sink for ResultFile {
+    fn write(&mut self, event: &Event, _line: &str) -> Result<(), SinkError> {
+        match &event.kind {
+            EventKind::RunEnd(end) => report::write_result(&self.0.result(), &end.result),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 fn human(
@@ -83,8 +156,8 @@ fn human(
 ) -> Box<dyn Sink> {
     let options = HumanOptions {
         style: console.style(flags.color),
+        width: console.width(),
         run_dir: directory.map(|directory| directory.path().to_path_buf()),
-        ..HumanOptions::default()
     };
     if console.is_interactive() {
         Box::new(TerminalSink::new(options))
@@ -101,10 +174,13 @@ struct AtEnd {
 }
 
 impl AtEnd {
-    fn on_stdout(render: fn(&ResultDocument) -> String) -> Box<dyn Sink> {
+    fn on_stdout(
+        out: Box<dyn Write + Send>,
+        render: fn(&ResultDocument) -> String,
+    ) -> Box<dyn Sink> {
         Box::new(Self {
             name: "standard output".to_owned(),
-            out: Box::new(io::stdout()),
+            out,
             render,
         })
     }
@@ -114,12 +190,7 @@ impl AtEnd {
         render: fn(&ResultDocument) -> String,
     ) -> Result<Box<dyn Sink>, SinkError> {
         let name = path.display().to_string();
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)
+        let file = report::create_private(path)
             .map_err(|source| SinkError::new("open", name.clone(), source))?;
         Ok(Box::new(Self {
             name,

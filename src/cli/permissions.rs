@@ -1,6 +1,6 @@
 //! `agent permissions check`: what policy says of a call, and why.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,12 +9,17 @@ use serde_json::{Value, json};
 
 use crate::event::Reason;
 use crate::policy::{Decision, Mode, Permissions, Policy, Rule, Surroundings, Verdict};
+use crate::report::neutral_text;
 use crate::task;
 use crate::tool::{Place, Toolset};
 
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::{OutputFormat, TaskFlags};
+use super::refusal;
+
+/// A question is at most this long.
+const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Explains permission decisions.
 #[derive(Debug, Args)]
@@ -138,8 +143,10 @@ impl CheckCommand {
                 ..TaskFlags::default()
             };
             let overrides = flags.overrides(cwd, console);
-            let job = task::load(path, &overrides)
-                .map_err(|problems| (Reason::BadTask, problems.render(false)))?;
+            let job = task::load(path, &overrides).map_err(|problems| {
+                let text = neutral_text(&problems.render(false));
+                (refusal::reason_of(&[problems]), text)
+            })?;
             permissions = job.permissions;
             workspace = job.workspace.path;
             protected.extend(job.file);
@@ -194,15 +201,18 @@ impl CheckCommand {
     /// Answers every line. A question that cannot be understood is denied.
     fn stream(&self, bench: &Bench, console: &Console) -> Exit {
         let mut stdout = io::BufWriter::new(io::stdout().lock());
-        for line in io::stdin().lock().lines() {
-            let line = match line {
-                Ok(line) if line.trim().is_empty() => continue,
-                Ok(line) => line,
+        let mut stdin = io::stdin().lock();
+        let mut line = Vec::new();
+        loop {
+            match next_line(&mut stdin, &mut line) {
+                Ok(Next::End) => return Exit::Done,
+                Ok(Next::Line) if line.trim_ascii().is_empty() => continue,
+                Ok(Next::Line) => {}
                 Err(error) => {
                     console.complain(&format!("agent: cannot read standard input: {error}\n"));
                     return Exit::Reason(Reason::Io);
                 }
-            };
+            }
             let answer = bench.answer_line(&line);
             if let Err(error) = writeln!(stdout, "{answer}").and_then(|()| stdout.flush()) {
                 if error.kind() == io::ErrorKind::BrokenPipe {
@@ -214,8 +224,30 @@ impl CheckCommand {
                 return Exit::Reason(Reason::Io);
             }
         }
-        Exit::Done
     }
+}
+
+/// What standard input had.
+enum Next {
+    Line,
+    End,
+}
+
+/// Reads a line into `line`. Of one that is too long it keeps one byte more
+/// than is allowed, and passes over the rest.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Next> {
+    line.clear();
+    let most = LINE_BYTES_MAX + 1;
+    let read = input.by_ref().take(most as u64).read_until(b'\n', line)?;
+    let mut more = read == most && !line.ends_with(b"\n");
+    while more {
+        let piece = input.fill_buf()?;
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(piece.len(), |at| at + 1);
+        more = end.is_none() && used > 0;
+        input.consume(used);
+    }
+    Ok(if read == 0 { Next::End } else { Next::Line })
 }
 
 impl Bench {
@@ -247,17 +279,21 @@ impl Bench {
         Ok(policy.decide(&known.spec().name, &accesses))
     }
 
-    fn answer_line(&self, line: &str) -> Value {
-        let question: Question = match serde_json::from_str(line) {
+    fn answer_line(&self, line: &[u8]) -> Value {
+        let refuse = |why: String| {
+            json!({
+                "id": id_of(line),
+                "decision": "deny",
+                "rule": null,
+                "reason": format!("the question cannot be understood: {why}"),
+            })
+        };
+        if line.len() > LINE_BYTES_MAX {
+            return refuse(format!("it is over {LINE_BYTES_MAX} bytes"));
+        }
+        let question: Question = match serde_json::from_slice(line) {
             Ok(question) => question,
-            Err(error) => {
-                return json!({
-                    "id": id_of(line),
-                    "decision": "deny",
-                    "rule": null,
-                    "reason": format!("the question cannot be understood: {error}"),
-                });
-            }
+            Err(error) => return refuse(error.to_string()),
         };
         let mut permissions = self.permissions.clone();
         if let Some(mode) = question.policy.mode {
@@ -296,8 +332,8 @@ fn add_rules(
 }
 
 /// The id of a line that is JSON but no question.
-fn id_of(line: &str) -> Value {
-    serde_json::from_str::<Value>(line)
+fn id_of(line: &[u8]) -> Value {
+    serde_json::from_slice::<Value>(line)
         .ok()
         .and_then(|value| value.get("id").cloned())
         .unwrap_or_default()

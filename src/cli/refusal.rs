@@ -3,8 +3,7 @@
 
 use crate::clock;
 use crate::event::{Emission, ErrorReport, EventKind, Reason, RunStart};
-use crate::report::{Ending, Recorder, RecorderOptions};
-use crate::secret::Redactor;
+use crate::report::{Ending, Recorder, RecorderOptions, neutral, neutral_text};
 use crate::task::{Diagnostics, Kind};
 
 use super::console::Console;
@@ -16,21 +15,35 @@ use super::outputs;
 #[derive(Debug)]
 pub(super) struct Refusal {
     reason: Reason,
-    error: ErrorReport,
+    error: Box<ErrorReport>,
     /// The problems of task files, which have a form of their own.
     problems: Vec<Diagnostics>,
+    /// The run that was about to start.
+    run_id: Option<String>,
 }
 
 impl Refusal {
+    /// The run has an id already.
+    pub(super) fn of_run(mut self, run_id: String) -> Self {
+        self.run_id = Some(run_id);
+        self
+    }
+
+    /// What the result document says of it.
+    pub(super) fn error(&self) -> ErrorReport {
+        (*self.error).clone()
+    }
+
     pub(super) fn new(reason: Reason, message: String) -> Self {
         Self {
             reason,
-            error: ErrorReport {
+            error: Box::new(ErrorReport {
                 code: reason.name().to_owned(),
                 message,
                 ..ErrorReport::default()
-            },
+            }),
             problems: Vec::new(),
+            run_id: None,
         }
     }
 
@@ -68,18 +81,28 @@ pub(super) fn reason_of(problems: &[Diagnostics]) -> Reason {
 pub(super) fn refuse(refusal: Refusal, flags: &OutputFlags, console: &Console) -> Exit {
     let reason = refusal.reason;
     if refusal.problems.is_empty() {
-        console.complain(&format!("agent: {}\n", refusal.error.message));
-        for hint in &refusal.error.hints {
-            console.complain(&format!("  hint: {hint}\n"));
-        }
+        let message = neutral(&refusal.error.message);
+        console.complain(&format!("agent: {message}\n"));
     }
-    for diagnostics in &refusal.problems {
-        console.complain(&diagnostics.render(console.style(flags.color).color));
-    }
+    tell(&refusal.problems, flags, console);
     if flags.output_format != OutputFormat::Text {
         record(refusal, flags, console);
     }
     Exit::Reason(reason)
+}
+
+/// Shows the problems of task files. Their snippets hold what somebody else may
+/// have written.
+pub(super) fn tell(problems: &[Diagnostics], flags: &OutputFlags, console: &Console) {
+    for diagnostics in problems {
+        let text = if console.style(flags.color).color {
+            // The renderer takes escape sequences out itself.
+            diagnostics.render(true)
+        } else {
+            neutral_text(&diagnostics.render(false))
+        };
+        console.complain(&text);
+    }
 }
 
 /// The shortest possible log: a start and an end.
@@ -94,8 +117,8 @@ fn record(refusal: Refusal, flags: &OutputFlags, console: &Console) {
         return;
     };
     let mut recorder = Recorder::new(RecorderOptions {
-        run_id: clock::new_id(),
-        redactor: Redactor::default(),
+        run_id: refusal.run_id.unwrap_or_else(clock::new_id),
+        redactor: console.redactor(),
         sinks,
         spill_dir: None,
         deltas: crate::report::Deltas::None,
@@ -113,7 +136,7 @@ fn record(refusal: Refusal, flags: &OutputFlags, console: &Console) {
     })));
     let report = recorder.close(Ending {
         reason: refusal.reason,
-        error: Some(refusal.error),
+        error: Some(*refusal.error),
     });
     for failure in &report.failures {
         console.complain(&format!("agent: {failure}\n"));

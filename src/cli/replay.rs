@@ -2,17 +2,21 @@
 //! that it tells the same result.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::event::Reason;
-use crate::report::{self, HumanOptions, LogError, PlainSink, Sink};
+use crate::event::{Reason, ResultDocument};
+use crate::report::{self, HumanOptions, LogError, PlainSink, Sink, neutral_json, neutral_text};
 
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::{ColorChoice, OutputFormat};
+use super::outputs;
+
+/// No result document is longer.
+const RESULT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Folds an event log again and verifies its result. Exits with the code that
 /// the run had.
@@ -55,11 +59,16 @@ impl ReplayCommand {
                 Box::new(io::stderr()),
                 HumanOptions {
                     style: console.style(self.color),
+                    width: console.width(),
                     run_dir: run_dir.clone(),
-                    ..HumanOptions::default()
                 },
             )
         });
+        let watched = console.stdout_is_watched();
+        let line_of = |json: &str| match watched {
+            true => neutral_json(json).into_owned(),
+            false => json.to_owned(),
+        };
         let folded = report::fold_log(BufReader::new(file), run_dir.as_deref(), |event| {
             if let Some(sink) = &mut human {
                 // Nobody may be reading; the verdict below does not depend on it.
@@ -68,20 +77,26 @@ impl ReplayCommand {
             if self.output_format == OutputFormat::Jsonl
                 && let Ok(line) = serde_json::to_string(event)
             {
-                console.print(&format!("{line}\n"));
+                console.print(&format!("{}\n", line_of(&line)));
             }
         });
         match folded {
             Ok(folded) => {
                 let result = &folded.result;
+                if self.log.is_dir()
+                    && let Err(message) = agrees(&self.log.join("result.json"), result)
+                {
+                    console.complain(&format!("agent: {message}\n"));
+                    return Exit::Reason(Reason::BadTask);
+                }
                 match self.output_format {
-                    OutputFormat::Text if result.final_text.is_empty() => {}
                     OutputFormat::Text => {
-                        console.print(&format!("{}\n", result.final_text.trim_end()));
+                        let text = outputs::answer(result);
+                        console.print(&if watched { neutral_text(&text) } else { text });
                     }
                     OutputFormat::Json => {
                         let text = serde_json::to_string(result).unwrap_or_default();
-                        console.print(&format!("{text}\n"));
+                        console.print(&format!("{}\n", line_of(&text)));
                     }
                     OutputFormat::Jsonl => {}
                 }
@@ -92,6 +107,20 @@ impl ReplayCommand {
                 Exit::Reason(reason_of(&error))
             }
         }
+    }
+}
+
+/// Whether the result of a run directory is what its log tells.
+fn agrees(path: &Path, told: &ResultDocument) -> Result<(), String> {
+    let place = path.display();
+    let mut text = String::new();
+    open(path)
+        .and_then(|file| file.take(RESULT_BYTES_MAX).read_to_string(&mut text))
+        .map_err(|error| format!("cannot read {place}: {error}"))?;
+    match serde_json::from_str::<ResultDocument>(&text) {
+        Ok(kept) if kept == *told => Ok(()),
+        Ok(_) => Err(format!("{place} does not say what the event log tells")),
+        Err(error) => Err(format!("{place} is no result document: {error}")),
     }
 }
 

@@ -8,22 +8,18 @@ use clap::Args;
 use serde_json::json;
 
 use crate::clock;
-use crate::event::{ErrorReport, Reason};
-use crate::process;
-use crate::report::{self, Deltas, Ending, Opening, Recorder, RecorderOptions};
-use crate::run::{self, Flow, RunDirectory, RunSettings, Signals};
-use crate::secret::Redactor;
+use crate::event::Reason;
+use crate::report::{self, Deltas, Opening, Recorder, RecorderOptions};
+use crate::run::{HEARTBEAT, RunDirectory, RunSettings};
 use crate::session::Chunks;
 use crate::task::{self, Diagnostics, Job, Overrides};
 
 use super::console::Console;
+use super::engine::{self, Engine};
 use super::exit::Exit;
 use super::flags::{DeltaChoice, OutputFlags, ParameterFlags, RunFlags};
 use super::refusal::{self, Refusal};
 use super::{outputs, stdin};
-
-/// Threads for blocking work: searches, the session file's sync.
-const BLOCKING_THREADS_MAX: usize = 4;
 
 /// Runs task files.
 #[derive(Debug, Args)]
@@ -59,7 +55,8 @@ pub(super) fn prompt(text: &str, flags: &RunFlags, console: &Console) -> Exit {
     let run = || {
         let overrides = overrides(flags, console)?;
         let text = if text == "-" {
-            stdin::read_prompt().map_err(|message| Refusal::new(Reason::NoInput, message))?
+            stdin::read_prompt()
+                .map_err(|problem| Refusal::new(problem.reason(), problem.to_string()))?
         } else {
             text.to_owned()
         };
@@ -116,45 +113,80 @@ fn distinguish(job: &mut Job, others: &[Job]) {
     }
     let numbered = (2..).map(|number| format!("{}-{number}", job.name));
     if let Some(free) = numbered.into_iter().find(|name| !taken(name)) {
+        if let Some(fields) = job.resolved.as_object_mut() {
+            fields.insert("name".to_owned(), json!(free));
+        }
         job.name = free;
     }
 }
 
 fn run_jobs(jobs: Vec<Job>, overrides: &Overrides, flags: &OutputFlags, console: &Console) -> Exit {
-    let environment = console.environment();
-    let redactor = Redactor::new(run::known_secrets(&jobs, environment));
+    console.conceal(&jobs);
+    let flags = &flags.within(&overrides.cwd);
     let run_id = clock::new_id();
-    let opened = open_run(&jobs, &run_id, &redactor, flags, console);
-    let (settings, mut recorder) = match opened {
-        Ok(opened) => opened,
-        Err(refusal) => return refusal::refuse(refusal, flags, console),
-    };
-    let settings = Arc::new(RunSettings {
-        cwd: overrides.cwd.display().to_string(),
-        ..settings
-    });
-    let ending = drive(jobs, &settings, &mut recorder, console);
-    let report = recorder.close(ending);
-    for failure in &report.failures {
-        console.complain(&format!("agent: {failure}\n"));
+    match opened(&jobs, overrides, &run_id, flags, console) {
+        Ok(run) => run.finish(jobs, console),
+        Err(refusal) => refusal::refuse(refusal.of_run(run_id), flags, console),
     }
-    let reason = report.result.reason;
-    if let Err(error) = outputs::close_result(&settings.directory, &report) {
-        console.complain(&format!("agent: {error}\n"));
-        return Exit::Reason(Reason::Io);
-    }
-    Exit::Reason(reason)
 }
 
-/// Opens the run directory, every output, and the result that holds so far.
-fn open_run(
+/// A run whose every output is open.
+struct Opened {
+    engine: Engine,
+    settings: Arc<RunSettings>,
+    recorder: Recorder,
+    opening: Opening,
+}
+
+impl Opened {
+    /// Runs the jobs and closes the log and the result.
+    fn finish(mut self, jobs: Vec<Job>, console: &Console) -> Exit {
+        let ending = self.engine.drive(jobs, &self.settings, &mut self.recorder);
+        let recorder = self.recorder;
+        let closed = catch_unwind(AssertUnwindSafe(|| recorder.close(ending)));
+        let (reason, kept) = match closed {
+            Ok(report) => {
+                for failure in &report.failures {
+                    console.complain(&format!("agent: {failure}\n"));
+                }
+                let reason = report.result.reason;
+                if !report.failures.is_empty() {
+                    // Progress was told before, and may have said another.
+                    let (code, meaning) = (reason.exit_code(), reason.meaning());
+                    console.complain(&format!("agent: exit status {code}: {meaning}\n"));
+                }
+                let kept = outputs::close_result(&self.settings.directory, &report);
+                (reason, kept)
+            }
+            Err(_) => {
+                let error = engine::internal("agent failed while it closed the log".to_owned());
+                let reason = Reason::Internal;
+                let directory = &self.settings.directory;
+                let kept = outputs::end_result(directory, self.opening, reason, error);
+                (reason, kept)
+            }
+        };
+        match kept {
+            Err(error) if reason != Reason::Io => {
+                console.complain(&format!("agent: {error}\n"));
+                Exit::Reason(Reason::Io)
+            }
+            _ => Exit::Reason(reason),
+        }
+    }
+}
+
+/// Opens the run directory, the result that holds so far, and every output.
+fn opened(
     jobs: &[Job],
+    overrides: &Overrides,
     run_id: &str,
-    redactor: &Redactor,
     flags: &OutputFlags,
     console: &Console,
-) -> Result<(RunSettings, Recorder), Refusal> {
+) -> Result<Opened, Refusal> {
     let io = |error: &dyn std::fmt::Display| Refusal::new(Reason::Io, error.to_string());
+    let engine = Engine::start().map_err(|message| Refusal::new(Reason::Internal, message))?;
+    console.environment().crash_if_asked("start");
     let directory = match (&flags.run_dir, jobs.first()) {
         (Some(path), _) => RunDirectory::at(path),
         (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id),
@@ -162,30 +194,23 @@ fn open_run(
     }
     .map_err(|error| io(&error))?;
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-    let started_at = clock::timestamp();
-    let resolved: Vec<_> = jobs.iter().map(|job| job.resolved.clone()).collect();
-    let config_hash = task::config_hash(&json!(resolved));
-    let document = json!({
-        "schemaVersion": 1,
-        "runId": run_id,
-        "agentVersion": env!("CARGO_PKG_VERSION"),
-        "startedAt": started_at,
-        "configHash": config_hash,
-        "tasks": resolved,
-    });
-    let document = report::redact_document(document, redactor);
-    directory
-        .write_run_document(&document)
-        .map_err(|error| io(&error))?;
     let opening = Opening {
         run_id: run_id.to_owned(),
-        task: names.join(","),
+        task: names.join(", "),
         model: jobs.first().map(Job::model_name).unwrap_or_default(),
-        started_at,
+        started_at: clock::timestamp(),
         run_dir: Some(directory.path().display().to_string()),
     };
-    outputs::open_result(&directory, opening).map_err(|error| io(&error))?;
-    let sinks = outputs::open(flags, Some(&directory), console).map_err(|error| io(&error))?;
+    let config_hash = write_run_document(jobs, &directory, &opening, console)?;
+    outputs::open_result(&directory, opening.clone()).map_err(|error| io(&error))?;
+    engine.answers_for(&directory, &opening);
+    let redactor = console.redactor();
+    let sinks = outputs::open(flags, Some(&directory), console).map_err(|error| {
+        let refusal = io(&error);
+        // The run directory may be what cannot be written; then nobody can.
+        let _ = outputs::end_result(&directory, opening.clone(), Reason::Io, refusal.error());
+        refusal
+    })?;
     let recorder = Recorder::new(RecorderOptions {
         run_id: run_id.to_owned(),
         redactor: redactor.clone(),
@@ -197,16 +222,45 @@ fn open_run(
             DeltaChoice::Full => Deltas::Full,
         },
     });
-    let settings = RunSettings {
+    let settings = Arc::new(RunSettings {
         run_id: run_id.to_owned(),
         directory,
         environment: Arc::new(console.environment().clone()),
-        redactor: redactor.clone(),
+        redactor,
         chunks: chunks(flags, console),
-        cwd: String::new(),
+        cwd: overrides.cwd.display().to_string(),
         config_hash,
-    };
-    Ok((settings, recorder))
+        heartbeat: HEARTBEAT,
+    });
+    Ok(Opened {
+        engine,
+        settings,
+        recorder,
+        opening,
+    })
+}
+
+/// Writes `run.json` and gives the fingerprint of the resolved tasks.
+fn write_run_document(
+    jobs: &[Job],
+    directory: &RunDirectory,
+    opening: &Opening,
+    console: &Console,
+) -> Result<String, Refusal> {
+    let resolved: Vec<_> = jobs.iter().map(|job| job.resolved.clone()).collect();
+    let config_hash = task::config_hash(&json!(resolved));
+    let document = json!({
+        "schemaVersion": 1,
+        "runId": opening.run_id,
+        "agentVersion": env!("CARGO_PKG_VERSION"),
+        "startedAt": opening.started_at,
+        "configHash": config_hash,
+        "tasks": resolved,
+    });
+    directory
+        .write_run_document(&report::redact_document(document, &console.redactor()))
+        .map_err(|error| Refusal::new(Reason::Io, error.to_string()))?;
+    Ok(config_hash)
 }
 
 /// Pieces of replies are worth their events when a log keeps them or a person
@@ -217,62 +271,5 @@ fn chunks(flags: &OutputFlags, console: &Console) -> Chunks {
         DeltaChoice::Delta => Chunks::Delta,
         DeltaChoice::None if !flags.quiet && console.is_interactive() => Chunks::Delta,
         DeltaChoice::None => Chunks::None,
-    }
-}
-
-/// Runs the jobs on a runtime of their own. A panic of ours is an ending like
-/// any other.
-fn drive(
-    jobs: Vec<Job>,
-    settings: &Arc<RunSettings>,
-    recorder: &mut Recorder,
-    console: &Console,
-) -> Ending {
-    process::adopt_orphans();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS_MAX)
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return internal(format!("cannot start the runtime: {error}")),
-    };
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(async {
-            let mut signals = match Signals::listen() {
-                Ok(signals) => signals,
-                Err(error) => return internal(format!("cannot listen to signals: {error}")),
-            };
-            let mut emit = |emission| {
-                recorder.write(emission);
-                match recorder.failure() {
-                    None => Flow::Continue,
-                    Some(_) => Flow::Stop,
-                }
-            };
-            let ending = run::execute(jobs, Arc::clone(settings), &mut signals, &mut emit).await;
-            Ending {
-                reason: ending.reason,
-                error: ending.error,
-            }
-        })
-    }));
-    runtime.shutdown_background();
-    outcome.unwrap_or_else(|_| {
-        process::kill_all_children();
-        console.complain("agent: internal error; please report it\n");
-        internal("agent itself failed".to_owned())
-    })
-}
-
-fn internal(message: String) -> Ending {
-    Ending {
-        reason: Reason::Internal,
-        error: Some(ErrorReport {
-            code: Reason::Internal.name().to_owned(),
-            message,
-            hints: vec!["this is a bug in agent; please report it".to_owned()],
-            ..ErrorReport::default()
-        }),
     }
 }

@@ -5,6 +5,9 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
 use super::{Sink, SinkError};
 use crate::event::Event;
 
@@ -14,6 +17,33 @@ pub struct JsonlSink {
     name: String,
     out: Out,
     line: Vec<u8>,
+}
+
+/// Opens a file that only its owner may read, emptied. A pipe without a reader
+/// is an error and not a wait without end.
+///
+/// # Errors
+///
+/// When it cannot be opened for writing.
+pub fn create_private(path: &Path) -> std::io::Result<File> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NXIO) => std::io::Error::other("nobody reads this pipe"),
+            _ => error,
+        })?;
+    // From here on a slow reader slows the run.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    if file.metadata().is_ok_and(|found| found.is_file()) {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }
 
 enum Out {
@@ -33,17 +63,7 @@ impl JsonlSink {
     pub fn create(path: &Path) -> Result<Self, SinkError> {
         let name = path.display().to_string();
         let failed = |source| SinkError::new("open", path.display().to_string(), source);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed)?;
-        if file.metadata().is_ok_and(|found| found.is_file()) {
-            file.set_permissions(Permissions::from_mode(0o600))
-                .map_err(failed)?;
-        }
+        let file = create_private(path).map_err(failed)?;
         Ok(Self::to(name, Out::File(file)))
     }
 

@@ -25,8 +25,8 @@ mod terminal;
 
 use crate::event::Event;
 
-pub use log::JsonlSink;
-pub use neutral::{cut, neutral, neutral_line};
+pub use log::{JsonlSink, create_private};
+pub use neutral::{cut, neutral, neutral_json, neutral_line, neutral_text};
 pub(crate) use phrase::{duration, grouped};
 pub use plain::PlainSink;
 pub use recorder::{Ending, Recorder, RecorderOptions, Report};

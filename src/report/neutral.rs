@@ -5,6 +5,7 @@
 //! after leading blanks and `##[` anywhere in a line, Azure Pipelines
 //! `##vso[` anywhere, TeamCity `##teamcity[`.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -35,6 +36,52 @@ pub fn neutral_line(line: &str) -> String {
     });
     clean.truncate(clean.trim_end().len());
     defused(clean)
+}
+
+/// A text of several lines made harmless line by line. Tabs stay, because they
+/// may matter to whoever copies the text.
+pub fn neutral_text(text: &str) -> String {
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| {
+            let mut clean = String::with_capacity(line.len());
+            visible(line, |character| match character {
+                '\t' => clean.push('\t'),
+                blank if blank.is_whitespace() => clean.push(' '),
+                character => clean.push(character),
+            });
+            clean.truncate(clean.trim_end().len());
+            defused(clean)
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// The same JSON with everything that could act on a terminal or a CI log
+/// written as escapes: controls, what is unseen, and `##`. A line of JSON
+/// cannot begin with `::`.
+pub fn neutral_json(json: &str) -> Cow<'_, str> {
+    if !json.contains("##") && !json.chars().any(acts) {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len() + 16);
+    let mut before = ' ';
+    for character in json.chars() {
+        if acts(character) || (before == '#' && character == '#') {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            safe.push(character);
+        }
+        before = character;
+    }
+    Cow::Owned(safe)
+}
+
+/// What a reader of a terminal does not see as itself, line feeds aside.
+fn acts(character: char) -> bool {
+    is_hidden(character) || matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// `text` cut to `columns` of a terminal; `ellipsis` marks the cut.

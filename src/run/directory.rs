@@ -1,11 +1,13 @@
 //! The run directory: where everything that a run leaves behind is.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::Write;
+use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use crate::secret::Redactor;
 
 /// The directory of one run. Its files are for its owner only, because they
 /// hold what the run saw.
@@ -40,23 +42,15 @@ impl RunDirectory {
     /// # Errors
     /// When the directory cannot be created or written.
     pub fn create(parent: &Path, run_id: &str) -> Result<Self, DirectoryError> {
-        let fail = |action, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| DirectoryError {
-                action,
-                path,
-                source,
-            }
-        };
         let fresh = !parent.exists();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(parent)
-            .map_err(fail("create", parent))?;
+            .map_err(failed("create", parent))?;
         if fresh {
             let ignore = parent.join(".gitignore");
-            fs::write(&ignore, "*\n").map_err(fail("write", &ignore))?;
+            fs::write(&ignore, "*\n").map_err(failed("write", &ignore))?;
         }
         Self::at(&parent.join(run_id))
     }
@@ -66,23 +60,16 @@ impl RunDirectory {
     /// # Errors
     /// When it cannot be created, or holds another run already.
     pub fn at(path: &Path) -> Result<Self, DirectoryError> {
-        let fail = |action| {
-            move |source| DirectoryError {
-                action,
-                path: path.to_path_buf(),
-                source,
-            }
-        };
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .map_err(fail("create"))?;
+            .map_err(failed("create", path))?;
         if path.join("events.jsonl").exists() {
             let taken = std::io::Error::other("it holds another run; name a new directory");
-            return Err(fail("use")(taken));
+            return Err(failed("use", path)(taken));
         }
-        let path = path.canonicalize().map_err(fail("resolve"))?;
+        let path = path.canonicalize().map_err(failed("resolve", path))?;
         Ok(Self { path })
     }
 
@@ -147,11 +134,7 @@ impl RunDirectory {
 
 /// Writes a new file for its owner only, with the folders above it.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
-    let fail = |source| DirectoryError {
-        action: "write",
-        path: path.to_path_buf(),
-        source,
-    };
+    let fail = |source| failed("write", path)(source);
     if let Some(parent) = path.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -167,4 +150,60 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryEr
         .open(path)
         .map_err(fail)?;
     file.write_all(bytes).map_err(fail)
+}
+
+/// Takes the secrets out of the outputs of commands below `folder`, which were
+/// written as they came.
+///
+/// # Errors
+/// When a file cannot be replaced.
+pub(super) fn mask_files(folder: &Path, redactor: &Redactor) -> Result<(), DirectoryError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(failed("read", folder)(source)),
+    };
+    for entry in entries {
+        let path = entry.map_err(failed("read", folder))?.path();
+        if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            mask_file(&path, folder, redactor).map_err(failed("redact", &path))?;
+        }
+    }
+    Ok(())
+}
+
+fn mask_file(path: &Path, folder: &Path, redactor: &Redactor) -> std::io::Result<()> {
+    const PIECE_BYTES: u64 = 64 * 1024;
+    let mut input = BufReader::new(File::open(path)?);
+    // Such a file is made with mode 0600.
+    let mut output = tempfile::NamedTempFile::new_in(folder)?;
+    let mut stream = redactor.stream();
+    let (mut piece, mut tail) = (Vec::new(), Vec::new());
+    loop {
+        piece.clear();
+        piece.append(&mut tail);
+        if input.by_ref().take(PIECE_BYTES).read_to_end(&mut piece)? == 0 {
+            break;
+        }
+        // A character may be cut by the end of the piece.
+        let whole = match std::str::from_utf8(&piece) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => piece.len(),
+        };
+        tail = piece.split_off(whole);
+        output.write_all(stream.push(&String::from_utf8_lossy(&piece)).as_bytes())?;
+    }
+    output.write_all(stream.push(&String::from_utf8_lossy(&piece)).as_bytes())?;
+    output.write_all(stream.finish().as_bytes())?;
+    output.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> DirectoryError {
+    let path = path.to_path_buf();
+    move |source| DirectoryError {
+        action,
+        path,
+        source,
+    }
 }

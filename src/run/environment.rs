@@ -58,6 +58,15 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
+    /// Crashes at `place` when a test of the debug build asks for it, because
+    /// that every crash is an ending like any other cannot be seen without one.
+    pub fn crash_if_asked(&self, place: &str) {
+        if cfg!(debug_assertions) {
+            let wanted = self.value("AGENT_TEST_FAULT") == Some(place);
+            assert!(!wanted, "a crash at {place} was asked for");
+        }
+    }
+
     /// The home directory.
     pub fn home(&self) -> Option<PathBuf> {
         self.value("HOME").map(PathBuf::from)
@@ -121,7 +130,9 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
 }
 
 /// Values that no output of the run may show: declared secrets, and whatever
-/// in the environment looks like a credential.
+/// in the environment looks like a credential. A value that names a place or
+/// a person of this machine is none, whatever its variable is called: without
+/// it no log could be read.
 pub fn known_secrets(jobs: &[Job], environment: &Environment) -> Vec<String> {
     let declared = jobs
         .iter()
@@ -129,7 +140,7 @@ pub fn known_secrets(jobs: &[Job], environment: &Environment) -> Vec<String> {
     let variables = environment
         .variables()
         .iter()
-        .filter(|(name, _)| looks_like_credential(name))
+        .filter(|(name, value)| looks_like_credential(name) && !is_ordinary(value, environment))
         .map(|(_, value)| value.clone());
     let files = environment
         .variables()
@@ -141,6 +152,21 @@ pub fn known_secrets(jobs: &[Job], environment: &Environment) -> Vec<String> {
         .filter_map(|(_, path)| read_key_file(path).ok())
         .map(|value| value.trim().to_owned());
     declared.chain(variables).chain(files).collect()
+}
+
+/// Whether a value stands in every log for good reasons: a path that exists,
+/// or what the usual variables say of the machine and its user.
+fn is_ordinary(value: &str, environment: &Environment) -> bool {
+    const USUAL: &[&str] = &[
+        "HOME", "HOSTNAME", "LANG", "LOGNAME", "OLDPWD", "PATH", "PWD", "SHELL", "TERM", "TMPDIR",
+        "USER",
+    ];
+    let value = value.trim();
+    let usual = USUAL
+        .iter()
+        .any(|name| environment.value(name) == Some(value));
+    let path = std::path::Path::new(value);
+    usual || (path.is_absolute() && path.exists())
 }
 
 /// Reads a small regular file; anything else could block or never end.

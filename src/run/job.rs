@@ -9,18 +9,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
-use crate::event::{Diff, Emission, ErrorReport, EventKind, JobResult, Place, Reason, Warning};
+use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::model::{self, Client, ClientOptions, Model, ModelError, Script};
 use crate::policy::{Policy, Surroundings};
 use crate::session::{
-    Answer, Closed, Instructions, Interrupt, Sampling, Session, SessionOptions, Stop,
+    Answer, Cause, Closed, Instructions, Interrupt, Sampling, Session, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
 use crate::store::{Durability, Header, Store};
 use crate::task::{Isolation, Job};
 use crate::tool::{CommandSettings, Toolset};
-use crate::workspace::{self, Changes, GitSettings, WorkspaceError};
+use crate::workspace::{self, WorkspaceError};
 
+use super::changes;
 use super::directory::{self, JobPaths};
 use super::environment;
 use super::{RunSettings, Verdict};
@@ -59,15 +60,24 @@ struct Site {
 pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> Verdict {
     let deadline = clock::monotonic() + job.limits.timeout;
     let paths = context.settings.directory.job(&job.name, context.single);
-    let site = match prepare_site(&job, &context, paths).await {
-        Ok(site) => site,
-        Err(trouble) => return trouble.verdict(),
+    let opening = async {
+        let site = prepare_site(&job, &context, paths).await?;
+        let session = open_session(&job, &context, &site, deadline).await?;
+        Ok((site, session))
     };
-    let session = match open_session(&job, &context, &site, deadline).await {
-        Ok(session) => session,
-        Err(trouble) => return trouble.verdict(),
+    // Copying and looking at a large workspace take their time.
+    let opened = tokio::select! {
+        biased;
+        () = interrupt.token().cancelled() => {
+            Err(Trouble::of(Stop::Interrupted(interrupt.cause().unwrap_or(Cause::User))))
+        }
+        () = clock::until(Some(deadline)) => Err(Trouble::of(Stop::Interrupted(Cause::Timeout))),
+        opened = opening => opened,
     };
-    converse(job, context, site, session, interrupt).await
+    match opened {
+        Ok((site, session)) => converse(job, context, site, session, interrupt).await,
+        Err(trouble) => trouble.verdict(),
+    }
 }
 
 /// Prompts, closes, tells the diff, judges.
@@ -78,6 +88,7 @@ async fn converse(
     mut session: Session,
     interrupt: Interrupt,
 ) -> Verdict {
+    context.settings.environment.crash_if_asked("job");
     let outcome = session.prompt(&job.prompt, &interrupt).await;
     let denials = session.denials();
     let session_file = session
@@ -93,13 +104,21 @@ async fn converse(
         agent_id: Some("main".to_owned()),
         ..Place::default()
     };
-    let told = tell_changes(closed.changes, &site, &context, place).await;
+    let told = changes::tell(closed.changes, &site.paths, &context, place).await;
+    let (folder, redactor) = (
+        site.paths.tool_output.clone(),
+        context.settings.redactor.clone(),
+    );
+    let masked = blocking(move || directory::mask_files(&folder, &redactor)).await;
     let mut trouble = judge(&job, outcome, denials);
     if let Err(error) = closed.stored {
         trouble = Some(Trouble::new(Reason::Io, "session_file", error));
     }
     if let Err(error) = told {
-        trouble = Some(error);
+        trouble = Some(Trouble::new(Reason::Io, "patch", error));
+    }
+    if let Err(error) = masked {
+        trouble = Some(Trouble::new(Reason::Io, "tool_output", error));
     }
     if let (None, Err(error)) = (&trouble, closed.scripted) {
         trouble = Some(Trouble::new(Reason::BadTask, "script", error));
@@ -143,15 +162,7 @@ fn judge(job: &Job, outcome: Result<Answer, Stop>, denials: u32) -> Option<Troub
             format!("{denials} calls were denied and permissions.fail_on_denied is set"),
         )),
         Ok(_) => None,
-        Err(stop) => Some(Trouble {
-            reason: stop.reason(),
-            error: ErrorReport {
-                code: stop.code().to_owned(),
-                message: stop.to_string(),
-                http_status: stop.http_status(),
-                hints: stop.hints(),
-            },
-        }),
+        Err(stop) => Some(Trouble::of(stop)),
     }
 }
 
@@ -163,7 +174,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         .map_err(|error| Trouble::new(Reason::Io, "scratch", error))?;
     let trouble = |error: WorkspaceError| Trouble::new(Reason::Config, "workspace", error);
     if job.workspace.require_clean {
-        let git = git_settings(context, &job.workspace.path, scratch.path());
+        let git = changes::git_settings(context, &job.workspace.path, scratch.path());
         let cancel = CancellationToken::new();
         if !workspace::is_clean(&job.workspace.path, &git, &cancel)
             .await
@@ -183,13 +194,29 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
     }
     let workspace = match job.workspace.isolation {
         Isolation::None => job.workspace.path.clone(),
-        Isolation::Copy => workspace::copy(&job.workspace.path, scratch.path()).map_err(trouble)?,
+        Isolation::Copy => copy(&job.workspace.path, scratch.path())
+            .await
+            .map_err(trouble)?,
     };
     Ok(Site {
         workspace,
         paths,
         scratch,
     })
+}
+
+/// Copies on a thread of its own: meanwhile signals are heard.
+async fn copy(source: &Path, scratch: &Path) -> Result<PathBuf, WorkspaceError> {
+    let (source, scratch) = (source.to_owned(), scratch.to_owned());
+    blocking(move || workspace::copy(&source, &scratch)).await
+}
+
+/// Does long work on a thread of its own; its panic is ours.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
 }
 
 /// Puts the session together.
@@ -208,7 +235,7 @@ async fn open_session(
         workbench: workbench(job, settings, site),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
-            git_settings(context, &site.workspace, site.scratch.path()),
+            changes::git_settings(context, &site.workspace, site.scratch.path()),
         ),
         store: store(job, settings, site)?,
         limits: job.limits.clone(),
@@ -222,15 +249,7 @@ async fn open_session(
         job: job.name.clone(),
         client,
     };
-    Session::create(options).await.map_err(|stop| Trouble {
-        reason: stop.reason(),
-        error: ErrorReport {
-            code: stop.code().to_owned(),
-            message: stop.to_string(),
-            http_status: None,
-            hints: stop.hints(),
-        },
-    })
+    Session::create(options).await.map_err(Trouble::of)
 }
 
 fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Client, Trouble> {
@@ -330,69 +349,6 @@ fn store(job: &Job, settings: &RunSettings, site: &Site) -> Result<Store, Troubl
     .map_err(|error| Trouble::new(Reason::Io, "session_file", error))
 }
 
-fn git_settings(context: &JobContext, workspace: &Path, scratch: &Path) -> GitSettings {
-    let environment = &context.settings.environment;
-    let path = environment
-        .value("PATH")
-        .unwrap_or(environment::PATH_DEFAULT);
-    let mut git = GitSettings::new(path, scratch);
-    git.exclude = excluded(workspace, context.settings.directory.path());
-    git
-}
-
-/// The run directory's parent, when it lies inside the workspace: our own
-/// files are no change of the job's.
-fn excluded(workspace: &Path, directory: &Path) -> Vec<PathBuf> {
-    let parent = directory.parent().unwrap_or(directory);
-    if parent != workspace && parent.starts_with(workspace) {
-        vec![parent.to_path_buf()]
-    } else if directory.starts_with(workspace) {
-        vec![directory.to_path_buf()]
-    } else {
-        Vec::new()
-    }
-}
-
-/// Writes the patch and tells what changed.
-async fn tell_changes(
-    changes: Option<Result<Changes, WorkspaceError>>,
-    site: &Site,
-    context: &JobContext,
-    place: Place,
-) -> Result<(), Trouble> {
-    let send = async |kind| {
-        let place = place.clone();
-        let _ = context.events.send(Emission { place, kind }).await;
-    };
-    let changes = match changes {
-        None => return Ok(()),
-        Some(Ok(changes)) => changes,
-        Some(Err(error)) => {
-            send(EventKind::Warning(Warning {
-                code: "diff_failed".to_owned(),
-                message: format!("the changes could not be told: {error}"),
-            }))
-            .await;
-            return Ok(());
-        }
-    };
-    for warning in changes.warnings {
-        send(EventKind::Warning(warning)).await;
-    }
-    if changes.files.is_empty() {
-        return Ok(());
-    }
-    directory::write_private(&site.paths.patch, &changes.patch)
-        .map_err(|error| Trouble::new(Reason::Io, "patch", error))?;
-    send(EventKind::Diff(Diff {
-        files: changes.files,
-        patch_path: Some(context.settings.directory.relative(&site.paths.patch)),
-        source: changes.source.to_owned(),
-    }))
-    .await;
-    Ok(())
-}
-
 fn no_model() -> Trouble {
     let mut trouble = Trouble::new(Reason::BadTask, "model", "no model is named");
     trouble.error.hints =
@@ -413,16 +369,23 @@ impl Trouble {
     }
 
     fn of_model(error: &ModelError) -> Self {
-        let stop = Stop::Model {
+        Self::of(Stop::Model {
             error: Box::new(error.clone()),
             because: model::GiveUp::NotRetryable,
-        };
+        })
+    }
+
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is what `map_err` hands over"
+    )]
+    fn of(stop: Stop) -> Self {
         Self {
             reason: stop.reason(),
             error: ErrorReport {
                 code: stop.code().to_owned(),
                 message: stop.to_string(),
-                http_status: error.http_status,
+                http_status: stop.http_status(),
                 hints: stop.hints(),
             },
         }

@@ -6,6 +6,7 @@
 //! `job:end`; whoever owns the log closes it with `run:end`, on every path,
 //! a panic included.
 
+mod changes;
 mod directory;
 mod environment;
 mod job;
@@ -25,7 +26,7 @@ use crate::event::{
     RunStart,
 };
 use crate::process;
-use crate::session::{Cause, Chunks, Interrupt};
+use crate::session::{Cause, Chunks, Interrupt, Stop};
 use crate::task::Job;
 
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
@@ -36,7 +37,7 @@ pub use signal::Signals;
 const EVENTS_WAITING_MAX: usize = 256;
 
 /// Silence after which the loop says that it is alive.
-const HEARTBEAT: Duration = Duration::from_secs(30);
+pub const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// What a run gets, after a first signal or a failed sink, to put things in
 /// order. The whole must end within five seconds.
@@ -59,6 +60,8 @@ pub struct RunSettings {
     pub cwd: String,
     /// A fingerprint of the resolved tasks.
     pub config_hash: String,
+    /// Silence after which a heartbeat is told; [`HEARTBEAT`].
+    pub heartbeat: Duration,
 }
 
 /// How a run ended.
@@ -84,6 +87,21 @@ pub enum Flow {
 struct Verdict {
     reason: Reason,
     conclusion: JobResult,
+}
+
+impl Verdict {
+    /// A signal outranks whatever else a job that it met would have said.
+    fn blame(&mut self, cause: Cause) {
+        let reason = cause_reason(cause);
+        if self.reason != reason {
+            self.reason = reason;
+            self.conclusion.error = Some(ErrorReport {
+                code: reason.name().to_owned(),
+                message: Stop::Interrupted(cause).to_string(),
+                ..ErrorReport::default()
+            });
+        }
+    }
 }
 
 /// Runs `jobs` one after the other and gives every event to `emit`.
@@ -193,7 +211,10 @@ impl Batch {
     fn emit(&mut self, emission: Emission, emit: &mut dyn FnMut(Emission) -> Flow) {
         self.last_event = clock::monotonic();
         match &emission.kind {
-            EventKind::StepStart(step) => self.waiting_for = format!("the model {}", step.model),
+            EventKind::StepStart(step) => {
+                self.settings.environment.crash_if_asked("loop");
+                self.waiting_for = format!("the model {}", step.model);
+            }
             EventKind::ToolStart(call) => self.waiting_for = call.title.clone(),
             _ => {}
         }
@@ -215,7 +236,8 @@ impl Batch {
     }
 
     fn until_heartbeat(&self) -> Duration {
-        HEARTBEAT.saturating_sub(clock::monotonic().duration_since(self.last_event))
+        let silence = self.settings.heartbeat;
+        silence.saturating_sub(clock::monotonic().duration_since(self.last_event))
     }
 
     fn heartbeat(&mut self, emit: &mut dyn FnMut(Emission) -> Flow) {
@@ -280,7 +302,10 @@ impl Batch {
         finished: Result<Verdict, tokio::task::JoinError>,
         emit: &mut dyn FnMut(Emission) -> Flow,
     ) {
-        let verdict = finished.unwrap_or_else(|error| crashed(&error));
+        let mut verdict = finished.unwrap_or_else(|error| crashed(&error));
+        if let Some(cause @ Cause::Signal(_)) = self.cause {
+            verdict.blame(cause);
+        }
         let duration_ms = self
             .current
             .as_ref()
@@ -303,12 +328,7 @@ impl Batch {
             process::kill_all_children();
             while self.running.join_next().await.is_some() {}
             self.drain(emit);
-            let reason = self.cause.map_or(Reason::Internal, cause_reason);
-            let verdict = Verdict {
-                reason,
-                conclusion: JobResult::default(),
-            };
-            self.finish(Ok(verdict), emit);
+            self.finish(Ok(torn_down(self.cause)), emit);
         }
         process::kill_all_children();
         sum_up(&self.verdicts, self.cause, self.single)
@@ -332,7 +352,27 @@ fn sum_up(verdicts: &[Verdict], cause: Option<Cause>, single: bool) -> Ending {
 }
 
 fn cause_reason(cause: Cause) -> Reason {
-    crate::session::Stop::Interrupted(cause).reason()
+    Stop::Interrupted(cause).reason()
+}
+
+/// A job that did not end in time after an interruption, or got a second signal.
+fn torn_down(cause: Option<Cause>) -> Verdict {
+    let reason = cause.map_or(Reason::Internal, cause_reason);
+    let why = cause.map_or_else(
+        || "the run ended first".to_owned(),
+        |cause| Stop::Interrupted(cause).to_string(),
+    );
+    Verdict {
+        reason,
+        conclusion: JobResult {
+            error: Some(ErrorReport {
+                code: reason.name().to_owned(),
+                message: format!("{why}; the job was torn down before it could end by itself"),
+                ..ErrorReport::default()
+            }),
+            ..JobResult::default()
+        },
+    }
 }
 
 /// A job that panicked, or was torn down.

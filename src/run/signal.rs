@@ -8,6 +8,9 @@ pub struct Signals {
     hangup: Signal,
     interrupt: Signal,
     terminate: Signal,
+    /// A file over the process's size limit is an error of the write, which a
+    /// run can tell; without a listener it would be a silent death.
+    _file_too_large: Signal,
 }
 
 impl Signals {
@@ -20,6 +23,7 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            _file_too_large: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

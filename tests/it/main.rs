@@ -1,5 +1,12 @@
 //! The integration tests: one crate, one file an area.
 
+mod cli_commands;
+mod cli_exit_codes;
+mod cli_inputs;
+mod cli_scene;
+mod cli_secrets;
+mod cli_signals;
+mod cli_streams;
 mod context_prompt;
 mod harness;
 mod limits_run;
@@ -28,6 +35,9 @@ mod report_neutral;
 mod report_recorder;
 mod report_redaction;
 mod report_replay;
+mod run_artifacts;
+mod run_heartbeat;
+mod run_outputs;
 mod schema;
 mod secret;
 mod session_calls;

@@ -12,6 +12,7 @@ pub mod cli;
 pub mod log;
 pub(crate) mod models;
 pub mod reply;
+pub mod running;
 pub mod server;
 pub(crate) mod session;
 pub mod transcript;

@@ -1,0 +1,102 @@
+//! What a job changed: how git is asked, the patch without secrets, the event.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use crate::event::{Diff, Emission, EventKind, Place, Warning};
+use crate::secret::Redactor;
+use crate::workspace::{Changes, GitSettings, WorkspaceError};
+
+use super::directory::{self, DirectoryError, JobPaths};
+use super::environment;
+use super::job::JobContext;
+
+/// Writes the patch and tells what changed.
+///
+/// # Errors
+/// When the patch cannot be written.
+pub(super) async fn tell(
+    changes: Option<Result<Changes, WorkspaceError>>,
+    paths: &JobPaths,
+    context: &JobContext,
+    place: Place,
+) -> Result<(), DirectoryError> {
+    let send = async |kind| {
+        let place = place.clone();
+        let _ = context.events.send(Emission { place, kind }).await;
+    };
+    let warn = async |code: &str, message: String| {
+        let code = code.to_owned();
+        send(EventKind::Warning(Warning { code, message })).await;
+    };
+    let changes = match changes {
+        None => return Ok(()),
+        Some(Ok(changes)) => changes,
+        Some(Err(error)) => {
+            warn(
+                "diff_failed",
+                format!("the changes could not be told: {error}"),
+            )
+            .await;
+            return Ok(());
+        }
+    };
+    for warning in changes.warnings {
+        send(EventKind::Warning(warning)).await;
+    }
+    if changes.files.is_empty() {
+        return Ok(());
+    }
+    let patch = masked(&changes.patch, &context.settings.redactor);
+    directory::write_private(&paths.patch, &patch)?;
+    if matches!(patch, Cow::Owned(_)) {
+        let message = "the changes hold secrets, which change.patch shows as ***: it does not \
+                       give these files as they are";
+        warn("patch_redacted", message.to_owned()).await;
+    }
+    send(EventKind::Diff(Diff {
+        files: changes.files,
+        patch_path: Some(context.settings.directory.relative(&paths.patch)),
+        source: changes.source.to_owned(),
+    }))
+    .await;
+    Ok(())
+}
+
+/// The patch without secrets; what is no UTF-8 stays as it is.
+fn masked<'a>(patch: &'a [u8], redactor: &Redactor) -> Cow<'a, [u8]> {
+    let mut clean = Vec::with_capacity(patch.len());
+    for chunk in patch.utf8_chunks() {
+        clean.extend_from_slice(redactor.redact(chunk.valid()).as_bytes());
+        clean.extend_from_slice(chunk.invalid());
+    }
+    if clean == patch {
+        Cow::Borrowed(patch)
+    } else {
+        Cow::Owned(clean)
+    }
+}
+
+/// How git is asked about the workspace.
+pub(super) fn git_settings(context: &JobContext, workspace: &Path, scratch: &Path) -> GitSettings {
+    let environment = &context.settings.environment;
+    let path = environment
+        .value("PATH")
+        .unwrap_or(environment::PATH_DEFAULT);
+    let mut git = GitSettings::new(path, scratch.join("git"));
+    git.exclude = excluded(workspace, context.settings.directory.path());
+    git
+}
+
+/// The run directory's parent, when it lies inside the workspace: our own
+/// files are no change of the job's.
+fn excluded(workspace: &Path, directory: &Path) -> Vec<PathBuf> {
+    let parent = directory.parent().unwrap_or(directory);
+    if parent != workspace && parent.starts_with(workspace) {
+        vec![parent.to_path_buf()]
+    } else if directory.starts_with(workspace) {
+        vec![directory.to_path_buf()]
+    } else {
+        Vec::new()
+    }
+}

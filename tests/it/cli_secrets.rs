@@ -1,0 +1,248 @@
+//! Secrets: in no sink, in no form, on no path; and not in the environment of
+//! commands.
+
+#![allow(clippy::unwrap_used, reason = "what a test relies on may panic")]
+
+use std::path::Path;
+
+use base64::Engine as _;
+use serde_json::Value;
+
+use crate::cli_scene::{bash, plain, scripted};
+use crate::support::cli::{Cli, Output};
+
+const DECLARED: &str = "s3cr3t/va\"lue+xyz";
+const KEY: &str = "sk-provider-0123456789";
+const TOKEN: &str = "token of 12 chars & more";
+
+/// Every form in which one of the secrets could show.
+fn forms() -> Vec<String> {
+    let mut forms = Vec::new();
+    for secret in [DECLARED, KEY, TOKEN] {
+        forms.push(secret.to_owned());
+        forms.push(base64::engine::general_purpose::STANDARD.encode(secret));
+        forms.push(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(secret));
+        forms.push(Value::from(secret).to_string().trim_matches('"').to_owned());
+        let url: String = secret
+            .bytes()
+            .map(|byte| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                    char::from(byte).to_string()
+                }
+                _ => format!("%{byte:02X}"),
+            })
+            .collect();
+        forms.push(url);
+    }
+    forms
+}
+
+fn clean(name: &str, text: &str) {
+    for form in forms() {
+        assert!(!text.contains(&form), "{name} shows {form}:\n{text}");
+    }
+}
+
+/// Nothing that a run left or said shows a secret.
+fn all_clean(done: &Output, dir: &Path) {
+    clean("standard output", &done.stdout);
+    clean("standard error", &done.stderr);
+    let mut open = vec![dir.to_owned()];
+    let mut files = 0;
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else {
+                files += 1;
+                let bytes = std::fs::read(entry.path()).unwrap();
+                clean(
+                    &entry.path().display().to_string(),
+                    &String::from_utf8_lossy(&bytes),
+                );
+            }
+        }
+    }
+    assert!(files >= 5, "{files} files");
+}
+
+fn with_secrets(cli: Cli) -> Cli {
+    cli.env("TRACKER", DECLARED)
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("CUSTOM_TOKEN", TOKEN)
+}
+
+const MORE: &str = "secrets: [{name: TRACKER, from_env: TRACKER}]\npermissions: {mode: bypass}\n\
+                    workspace: {isolation: copy}\n";
+
+fn leaking() -> String {
+    let plainly = format!("printf '%s\\n' '{DECLARED}' '{KEY}' '{TOKEN}'");
+    let halves = "printf s3cr3t/va; sleep 0.2; printf '\"lue+xyz\\n'";
+    let encoded =
+        format!("{plainly} | while read -r x; do printf %s \"$x\" | base64 -w0; echo; done");
+    let flood = format!("for i in $(seq 3000); do {plainly}; done");
+    let file = format!("{plainly} > leak.txt");
+    let mut replies: String = [&plainly, &halves.to_owned(), &encoded, &flood, &file]
+        .iter()
+        .map(|command| bash(command))
+        .collect();
+    let answer = Value::from(format!("It is {DECLARED} and {KEY}."));
+    replies.push_str(&format!("- thinking: {answer}\n  text: {answer}\n"));
+    replies
+}
+
+#[test]
+fn a_run_that_meets_secrets_everywhere_shows_none() {
+    for format in ["text", "json", "jsonl"] {
+        let cli = scripted(&leaking(), MORE).args(["--allow-bypass", "--deltas", "full"]);
+        let cli = with_secrets(cli).args(["--output-format", format, "-o", "out/answer.txt"]);
+        // The prompt is the user's own words, with the user's own secret.
+        let done = cli.args(["--append-system-prompt", DECLARED]).run();
+        all_clean(&done, &done.run_dir());
+        let patch = done.artifact("change.patch");
+        assert!(patch.contains("+***\n+***\n+***\n"), "{patch}");
+        let codes: Vec<Value> = done.result()["warnings"].as_array().unwrap().clone();
+        assert!(
+            codes
+                .iter()
+                .any(|warning| warning["code"] == "patch_redacted"),
+            "{codes:?}"
+        );
+        let spilled = std::fs::read_dir(done.run_dir().join("tool-output"))
+            .unwrap()
+            .count();
+        assert!(spilled > 0, "nothing was spilled");
+    }
+}
+
+#[test]
+fn refusals_and_checks_show_none_either() {
+    let wrong = |args: &[&str]| {
+        with_secrets(plain("- text: x\n", ""))
+            .args(["run", "task.yaml"])
+            .args(args)
+    };
+    let value = format!("limits.max_turns={KEY}");
+    let unknown = format!("x={TOKEN}");
+    for args in [
+        &["--param", &unknown][..],
+        &["--set", &value],
+        &["-C", KEY],
+        &["--events", KEY],
+    ] {
+        for format in ["text", "jsonl"] {
+            let cli = wrong(args).args(["--output-format", format]);
+            let code = match args[0] {
+                "-C" => 66,
+                "--events" => 0,
+                _ => 65,
+            };
+            let done = cli.expect_code(code).run();
+            clean("standard output", &done.stdout);
+            clean("standard error", &done.stderr);
+        }
+    }
+    let missing = with_secrets(Cli::new())
+        .args(["run", KEY])
+        .expect_code(66)
+        .run();
+    clean("standard error", &missing.stderr);
+    let check = with_secrets(plain("- text: x\n", "")).args([
+        "check",
+        "task.yaml",
+        "--output-format",
+        "json",
+    ]);
+    let check = check.args(["--append-system-prompt", TOKEN]).run();
+    clean("standard output", &check.stdout);
+}
+
+#[test]
+fn a_provider_that_echoes_the_key_does_not_make_us_show_it() {
+    let server = crate::support::server::ModelServer::start([crate::support::anthropic::error(
+        401,
+        "authentication_error",
+        &format!("invalid key {KEY}"),
+    )]);
+    let cli = plain("", "").args([
+        "-p",
+        "hi",
+        "--model",
+        "anthropic/claude-sonnet-5",
+        "--base-url",
+    ]);
+    let done = with_secrets(cli)
+        .arg(server.url())
+        .args(["--run-dir", "out"])
+        .expect_code(77)
+        .run();
+    server.finish();
+    all_clean(&done, &done.run_dir());
+}
+
+#[test]
+fn commands_see_a_small_environment() {
+    let cli = scripted(
+        &format!(
+            "{}- text: done\n",
+            bash("env -0 | sort -z | tr '\\0' '\\n'")
+        ),
+        "permissions: {mode: bypass}\nenv: {set: {MINE: '1'}, pass: [WANTED]}\n",
+    );
+    let done = with_secrets(cli)
+        .arg("--allow-bypass")
+        .env("GITHUB_ENV", "/tmp/x")
+        .env("GITHUB_OUTPUT", "/tmp/x")
+        .env("ACTIONS_RUNTIME_URL", "http://x")
+        .env("MY_PASSWORD", "p4ssw0rd!")
+        .env("UNRELATED", "1")
+        .env("WANTED", "yes")
+        .env("LC_TIME", "C")
+        .run();
+    let events = done.events();
+    let call = events
+        .iter()
+        .find(|event| event["event"] == "tool:execution:complete")
+        .unwrap();
+    let names: Vec<&str> = call["data"]["content"]
+        .as_str()
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.split_once('=').map(|(name, _)| name))
+        .collect();
+    let allowed = [
+        "AGENT_COMMAND_ID",
+        "DEBIAN_FRONTEND",
+        "EDITOR",
+        "GIT_EDITOR",
+        "GIT_PAGER",
+        "GIT_TERMINAL_PROMPT",
+        "HOME",
+        "LC_TIME",
+        "MINE",
+        "PAGER",
+        "PATH",
+        "PWD",
+        "SHLVL",
+        "TERM",
+        "VISUAL",
+        "WANTED",
+        "_",
+        "OLDPWD",
+    ];
+    for name in &names {
+        assert!(allowed.contains(name), "{name} in {names:?}");
+    }
+    assert!(names.contains(&"WANTED") && names.contains(&"MINE") && names.contains(&"LC_TIME"));
+}
+
+#[test]
+fn what_names_a_place_or_a_person_is_no_secret() {
+    let cli = scripted("- text: done at /usr/local/bin by alexandria\n", "");
+    let done = cli
+        .env("KEY_DIR", "/usr/local/bin")
+        .env("USER", "alexandria")
+        .env("OWNER_KEY", "alexandria")
+        .run();
+    assert_eq!(done.stdout, "done at /usr/local/bin by alexandria\n");
+}
