@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod anthropic_stream;
+mod json;
 mod normalise;
 mod openai_chat;
 mod openai_chat_stream;
