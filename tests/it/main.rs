@@ -1,6 +1,8 @@
 //! The integration tests: one crate, one file an area.
 
 mod context_prompt;
+mod dialect_answers;
+mod dialect_tools;
 mod harness;
 mod model_catalog;
 mod model_errors;
