@@ -244,6 +244,51 @@ fn half_a_character_does_not_spoil_a_reply() {
 }
 
 #[test]
+fn counts_may_come_as_floats() {
+    let stream = (ANTHROPIC.text)("Counted.");
+    let stream = stream
+        .text()
+        .replace("\"input_tokens\":100", "\"input_tokens\":100.0");
+    let other = (CHAT.text)("Counted.");
+    let other = other.text().replace("_tokens\":100", "_tokens\":1.0e2");
+    for (dialect, body) in [(ANTHROPIC, stream), (CHAT, other)] {
+        let server = ModelServer::start([sse(body)]);
+        let usage = dialect.task(&server.url(), "").run().result()["usage"].clone();
+        assert_eq!(
+            (&usage["input"], &usage["output"]),
+            (&json!(100), &json!(10))
+        );
+        server.finish();
+    }
+}
+
+#[test]
+fn an_address_is_shown_without_its_login() {
+    let table = [
+        ("https://u:hunter2pass@a.invalid/v1", "https://a.invalid/v1"),
+        ("http://hunter2pass@a.invalid", "http://a.invalid"),
+        ("http://u:hunter2p@ss@a.invalid?x=@", "http://a.invalid?x=@"),
+        ("http://a.invalid/@x", "http://a.invalid/@x"),
+        ("not an address", "not an address"),
+    ];
+    for (url, expect) in table {
+        assert_eq!(agent::model::without_login(url), expect);
+    }
+    // Such an address cannot be used, and the reason is told without it.
+    let output = Cli::new()
+        .args(["-p", "Hi", "--model", "openai-chat/x"])
+        .args(["--base-url", "http://u:hunter2pass@models.invalid?x=1"])
+        .expect_code(65)
+        .run();
+    assert!(
+        output.stderr.contains("models.invalid"),
+        "{}",
+        output.stderr
+    );
+    assert!(!output.stderr.contains("hunter2pass"), "{}", output.stderr);
+}
+
+#[test]
 fn a_whole_message_instead_of_a_stream_is_an_answer() {
     let message = json!({"type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
         "content": [{"type": "text", "text": "Whole."}], "usage": {"input_tokens": 3, "output_tokens": 4}});

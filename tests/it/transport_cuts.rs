@@ -11,7 +11,7 @@ use crate::support::server::ModelServer;
 /// Every way in which a stream ends before this mark.
 fn cuts(whole: &Response, mark: &str) -> Vec<(&'static str, Reply)> {
     let inside = whole.find(mark);
-    let frame = whole.text()[..inside].rfind("\n\n").unwrap() + 2;
+    let frame = frame_before(whole, inside);
     vec![
         ("reset", whole.clone().cut(inside, Action::Reset)),
         ("half-closed", whole.clone().cut(inside, Action::HalfClose)),
@@ -32,6 +32,11 @@ fn cuts(whole: &Response, mark: &str) -> Vec<(&'static str, Reply)> {
             whole.clone().first(frame).until_close(),
         ),
     ]
+}
+
+/// Where the frame begins that this byte belongs to.
+fn frame_before(whole: &Response, byte: usize) -> usize {
+    whole.text()[..byte].rfind("\n\n").map_or(0, |at| at + 2)
 }
 
 #[test]
@@ -150,10 +155,7 @@ fn what_happens_after_the_last_word_is_no_failure() {
 
 fn with_frame(dialect: &Dialect, frame: &str) -> Response {
     let answer = (dialect.text)("The first half and the second.");
-    let middle = answer.text()[..answer.find("the second.")]
-        .rfind("\n\n")
-        .unwrap()
-        + 2;
+    let middle = frame_before(&answer, answer.find("the second."));
     let (before, after) = answer.text().split_at(middle);
     sse(format!("{before}{frame}{after}"))
 }

@@ -95,17 +95,17 @@ struct Delta {
 /// Each count is the newest one; an absent one keeps the older.
 #[derive(Deserialize)]
 struct Tokens {
-    input_tokens: Option<i64>,
-    output_tokens: Option<i64>,
-    cache_read_input_tokens: Option<i64>,
-    cache_creation_input_tokens: Option<i64>,
+    input_tokens: Option<f64>,
+    output_tokens: Option<f64>,
+    cache_read_input_tokens: Option<f64>,
+    cache_creation_input_tokens: Option<f64>,
     output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
     #[serde(alias = "thinking_tokens")]
-    reasoning_tokens: Option<i64>,
+    reasoning_tokens: Option<f64>,
 }
 
 /// A reply as one document.

@@ -92,22 +92,22 @@ struct FunctionDelta {
 
 #[derive(Deserialize)]
 struct Tokens {
-    prompt_tokens: Option<i64>,
-    completion_tokens: Option<i64>,
+    prompt_tokens: Option<f64>,
+    completion_tokens: Option<f64>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<OutputDetails>,
-    prompt_cache_hit_tokens: Option<i64>,
+    prompt_cache_hit_tokens: Option<f64>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
-    cached_tokens: Option<i64>,
-    cache_write_tokens: Option<i64>,
+    cached_tokens: Option<f64>,
+    cache_write_tokens: Option<f64>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
-    reasoning_tokens: Option<i64>,
+    reasoning_tokens: Option<f64>,
 }
 
 impl Decoder {
