@@ -50,7 +50,10 @@ pub fn ids() -> impl Iterator<Item = String> {
 /// have, when its dialect is not supported, or when `base_url` is no URL.
 pub fn resolve(name: &str, base_url: Option<&str>) -> Result<Model, UnknownModel> {
     if let Some(url) = base_url {
-        endpoint::check(url).map_err(|reason| unknown(format!("base_url `{url}`: {reason}")))?;
+        endpoint::check(url).map_err(|reason| {
+            let shown = endpoint::without_login(url);
+            unknown(format!("base_url `{shown}`: {reason}"))
+        })?;
     }
     let (provider, id) = name.split_once('/').unwrap_or(("", name));
     if id.is_empty() {

@@ -23,6 +23,18 @@ pub(crate) fn check(url: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// `url` as it may be shown: without the name and password that it may hold.
+pub fn without_login(url: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(start);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    format!("{scheme}{host}{path}")
+}
+
 /// The host name; empty when there is none.
 pub(crate) fn host(url: &str) -> String {
     Url::parse(url)

@@ -24,6 +24,7 @@ pub use catalog::{UnknownModel, as_of, ids, resolve};
 pub use classify::{body_error, http_error, says_overflow};
 pub use client::{Client, ClientOptions, Reply};
 pub use description::{Api, MaxTokensField, Model, Price, Quirks, ThinkingFormat, Tier};
+pub use endpoint::without_login;
 pub use error::{ModelError, ModelErrorKind};
 pub use http::retry_after;
 pub use retry::{GiveUp, RetryDecision, RetryPolicy};

@@ -11,7 +11,7 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, truncated};
+use crate::model::wire::{Events, bad_frame, count, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -95,17 +95,17 @@ struct Delta {
 /// Each count is the newest one; an absent one keeps the older.
 #[derive(Deserialize)]
 struct Tokens {
-    input_tokens: Option<i64>,
-    output_tokens: Option<i64>,
-    cache_read_input_tokens: Option<i64>,
-    cache_creation_input_tokens: Option<i64>,
+    input_tokens: Option<f64>,
+    output_tokens: Option<f64>,
+    cache_read_input_tokens: Option<f64>,
+    cache_creation_input_tokens: Option<f64>,
     output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
     #[serde(alias = "thinking_tokens")]
-    reasoning_tokens: Option<i64>,
+    reasoning_tokens: Option<f64>,
 }
 
 /// A reply as one document.
@@ -125,7 +125,7 @@ impl Decoder {
         if frame.event == "error" {
             return Err(body_error(&frame.data));
         }
-        let event: Event = serde_json::from_str(&frame.data).map_err(|error| bad_frame(&error))?;
+        let event: Event = json::parse(&frame.data).map_err(|error| bad_frame(&error))?;
         if event.kind == "error" || event.error.is_some() {
             return Err(body_error(&frame.data));
         }
@@ -158,7 +158,7 @@ impl Decoder {
     }
 
     pub(super) fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        let document: Document = match serde_json::from_str(body) {
+        let document: Document = match json::parse(body) {
             Ok(document) => document,
             Err(_) if is_error_object(body) => return Err(body_error(body)),
             Err(error) => return Err(bad_frame(&error)),

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod anthropic_stream;
+mod json;
 mod normalise;
 mod openai_chat;
 mod openai_chat_stream;
@@ -73,9 +74,12 @@ fn truncated() -> ModelError {
     )
 }
 
-/// A count as providers send it: a negative one or none is not known.
-fn count(value: Option<i64>) -> Option<u64> {
-    value.and_then(|value| u64::try_from(value).ok())
+/// A count as providers send it, some of them as `12.0`: a negative one or none
+/// is not known.
+fn count(value: Option<f64>) -> Option<u64> {
+    value
+        .filter(|count| *count >= 0.0)
+        .map(|count| count.round() as u64)
 }
 
 /// Appends `value` as JSON.

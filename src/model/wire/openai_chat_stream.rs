@@ -9,7 +9,7 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, truncated};
+use crate::model::wire::{Events, bad_frame, count, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -92,22 +92,22 @@ struct FunctionDelta {
 
 #[derive(Deserialize)]
 struct Tokens {
-    prompt_tokens: Option<i64>,
-    completion_tokens: Option<i64>,
+    prompt_tokens: Option<f64>,
+    completion_tokens: Option<f64>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<OutputDetails>,
-    prompt_cache_hit_tokens: Option<i64>,
+    prompt_cache_hit_tokens: Option<f64>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
-    cached_tokens: Option<i64>,
-    cache_write_tokens: Option<i64>,
+    cached_tokens: Option<f64>,
+    cache_write_tokens: Option<f64>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
-    reasoning_tokens: Option<i64>,
+    reasoning_tokens: Option<f64>,
 }
 
 impl Decoder {
@@ -156,7 +156,7 @@ impl Decoder {
     }
 
     fn chunk(&mut self, data: &str, events: &mut Events) -> Result<(), ModelError> {
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| bad_frame(&error))?;
+        let chunk: Chunk = json::parse(data).map_err(|error| bad_frame(&error))?;
         if chunk.error.is_some() {
             return Err(body_error(data));
         }
