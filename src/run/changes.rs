@@ -83,7 +83,7 @@ pub(super) fn git_settings(context: &JobContext, workspace: &Path, scratch: &Pat
     let path = environment
         .value("PATH")
         .unwrap_or(environment::PATH_DEFAULT);
-    let mut git = GitSettings::new(path, scratch.join("git"));
+    let mut git = GitSettings::new(path, scratch);
     git.exclude = excluded(workspace, context.settings.directory.path());
     git
 }
