@@ -2,10 +2,15 @@
 
 mod anthropic;
 mod anthropic_stream;
+mod gemini;
+mod gemini_stream;
 mod normalise;
 mod openai_chat;
 mod openai_chat_stream;
+mod openai_responses;
+mod openai_responses_stream;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::model::description::{Api, Model};
@@ -16,7 +21,7 @@ use crate::model::{Request, StreamEvent};
 /// One call in one dialect: first the request, then its stream.
 pub trait Wire: Send {
     /// The path under the base URL.
-    fn path(&self) -> &'static str;
+    fn path(&self, model: &Model) -> Cow<'static, str>;
 
     /// The dialect's own headers; the one that carries the key is first.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
@@ -54,6 +59,8 @@ pub fn for_model(model: &Model) -> Box<dyn Wire> {
     match model.api {
         Api::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
         Api::OpenaiChat => Box::new(openai_chat::OpenaiChat::default()),
+        Api::OpenaiResponses => Box::new(openai_responses::OpenaiResponses::default()),
+        Api::GoogleGenerativeAi => Box::new(gemini::Gemini::default()),
     }
 }
 

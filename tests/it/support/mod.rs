@@ -13,5 +13,6 @@ pub mod log;
 pub(crate) mod models;
 pub mod reply;
 pub mod server;
+pub(crate) mod streams;
 pub mod transcript;
 pub mod workspace;
