@@ -48,6 +48,15 @@ enum Block {
     },
 }
 
+impl Block {
+    fn text() -> Self {
+        Self::Text(Text {
+            text: String::new(),
+            text_signature: None,
+        })
+    }
+}
+
 impl Assembler {
     /// For a reply of `model`.
     pub fn new(model: &Model) -> Self {
@@ -66,13 +75,7 @@ impl Assembler {
     pub fn push(&mut self, event: StreamEvent) {
         match event {
             StreamEvent::Start { model } => self.answering = model,
-            StreamEvent::TextStart { index } => self.open(
-                index,
-                Block::Text(Text {
-                    text: String::new(),
-                    text_signature: None,
-                }),
-            ),
+            StreamEvent::TextStart { index } => self.open(index, Block::text()),
             StreamEvent::ThinkingStart { index } => self.open(
                 index,
                 Block::Thinking(Thinking {
@@ -122,13 +125,7 @@ impl Assembler {
                 }
             }
             StreamEvent::TextEnd { .. } => {}
-            StreamEvent::Signature { index, signature } => match self.block(index) {
-                Some(Block::Text(block)) => block.text_signature = Some(signature),
-                Some(Block::Call {
-                    signature: place, ..
-                }) => *place = Some(signature),
-                Some(Block::Thinking(_)) | None => {}
-            },
+            StreamEvent::Signature { index, signature } => self.sign(index, signature),
             StreamEvent::Usage(usage) => {
                 self.usage = usage;
                 self.usage_known = true;
@@ -186,6 +183,14 @@ impl Assembler {
     fn open(&mut self, index: usize, block: Block) {
         self.by_index.insert(index, self.blocks.len());
         self.blocks.push(block);
+    }
+
+    fn sign(&mut self, index: usize, signed: String) {
+        match self.block(index) {
+            Some(Block::Text(block)) => block.text_signature = Some(signed),
+            Some(Block::Call { signature, .. }) => *signature = Some(signed),
+            Some(Block::Thinking(_)) | None => {}
+        }
     }
 
     fn block(&mut self, index: usize) -> Option<&mut Block> {

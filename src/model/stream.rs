@@ -93,19 +93,25 @@ impl HttpReply {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), ModelError> {
         self.activity.touch();
         self.received = self.received.saturating_add(bytes.len());
         if self.received > REPLY_BYTES_MAX {
             return Err(too_large(REPLY_BYTES_MAX));
         }
         if let Body::Unknown = self.body {
-            let Some(first) = bytes
+            // A mark of byte order may come in pieces: it is dropped wherever
+            // they end.
+            let start = bytes
                 .iter()
-                .find(|byte| !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(byte))
+                .position(|byte| !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(byte));
+            let Some((first, rest)) = start
+                .and_then(|at| bytes.get(at..))
+                .and_then(|rest| Some((rest.first()?, rest)))
             else {
                 return Ok(());
             };
+            bytes = rest;
             self.body = match first {
                 b'{' | b'[' => Body::Document(Vec::new()),
                 b'<' => return Err(web_page()),

@@ -1,13 +1,18 @@
 //! The integration tests: one crate, one file an area.
 
 mod context_prompt;
+mod dialect_answers;
+mod dialect_log;
+mod dialect_tools;
 mod harness;
 mod model_catalog;
 mod model_errors;
 mod model_gemini;
+mod model_gemini_requests;
 mod model_http;
 mod model_requests;
 mod model_responses;
+mod model_responses_requests;
 mod model_retry;
 mod model_scripted;
 mod model_sse;
@@ -50,6 +55,9 @@ mod tool_search;
 mod tool_set;
 mod tool_truncate;
 mod tool_write;
+mod transport_cuts;
+mod transport_refused;
+mod transport_retry;
 mod workspace_copy;
 mod workspace_diff;
 mod workspace_fixture;

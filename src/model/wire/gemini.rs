@@ -122,7 +122,7 @@ struct Content<'a> {
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
     #[serde(flatten)]
-    data: Data<'a>,
+    kind: Kind<'a>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     thought: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ struct Part<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Data<'a> {
+enum Kind<'a> {
     Text(&'a str),
     InlineData(Blob<'a>),
     FunctionCall(FunctionCall<'a>),
@@ -172,16 +172,16 @@ enum Outcome {
 }
 
 impl<'a> Part<'a> {
-    fn new(data: Data<'a>) -> Self {
+    fn new(kind: Kind<'a>) -> Self {
         Self {
-            data,
+            kind,
             thought: false,
             thought_signature: None,
         }
     }
 
     fn image(image: &'a Image) -> Self {
-        Self::new(Data::InlineData(Blob {
+        Self::new(Kind::InlineData(Blob {
             mime_type: &image.mime_type,
             data: &image.data,
         }))
@@ -219,7 +219,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
     Head {
         system_instruction: (!request.system.trim().is_empty()).then(|| Content {
             role: None,
-            parts: vec![Part::new(Data::Text(&request.system))],
+            parts: vec![Part::new(Kind::Text(&request.system))],
         }),
         tools: (!declarations.is_empty()).then_some([Tools {
             function_declarations: declarations,
@@ -322,10 +322,10 @@ fn contents<'a>(model: &Model, request: &'a Request) -> Vec<Content<'a>> {
 
 fn part(block: Block<'_>) -> Option<Part<'_>> {
     match block {
-        Block::Text(text) => Some(Part::new(Data::Text(text))),
+        Block::Text(text) => Some(Part::new(Kind::Text(text))),
         Block::SignedText { text, signature } => Some(Part {
             thought_signature: Some(signature),
-            ..Part::new(Data::Text(text))
+            ..Part::new(Kind::Text(text))
         }),
         Block::Image(image) => Some(Part::image(image)),
         Block::Thinking(thinking) => thought(thinking),
@@ -335,7 +335,7 @@ fn part(block: Block<'_>) -> Option<Part<'_>> {
             signature,
         } => Some(Part {
             thought_signature: signature,
-            ..Part::new(Data::FunctionCall(FunctionCall {
+            ..Part::new(Kind::FunctionCall(FunctionCall {
                 id,
                 name: &call.name,
                 args: &call.arguments,
@@ -350,7 +350,7 @@ fn thought(thinking: &Thinking) -> Option<Part<'_>> {
     Some(Part {
         thought: true,
         thought_signature: Some(signature),
-        ..Part::new(Data::Text(&thinking.thinking))
+        ..Part::new(Kind::Text(&thinking.thinking))
     })
 }
 
@@ -405,7 +405,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, modern: bool, contents: &mut Vec<Conten
         if !modern {
             behind.append(&mut images);
         }
-        parts.push(Part::new(Data::FunctionResponse(FunctionResponse {
+        parts.push(Part::new(Kind::FunctionResponse(FunctionResponse {
             id: answer.id,
             name: answer.name,
             response: if answer.is_error {
@@ -423,7 +423,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, modern: bool, contents: &mut Vec<Conten
     if !behind.is_empty() {
         behind.insert(
             0,
-            Part::new(Data::Text("Images from the tool results above:")),
+            Part::new(Kind::Text("Images from the tool results above:")),
         );
         contents.push(Content {
             role: Some("user"),

@@ -11,7 +11,7 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, truncated};
+use crate::model::wire::{Events, bad_frame, count, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Decoder {
         if frame.event == "error" {
             return Err(body_error(data));
         }
-        let chunk = match serde_json::from_str(data) {
+        let chunk = match json::parse(data) {
             Ok(chunk) => chunk,
             // The reply is whole; only its count may be lost.
             Err(_) if self.finish.is_some() => return Ok(()),
@@ -118,11 +118,11 @@ impl Decoder {
             let chunks: Vec<&serde_json::value::RawValue> =
                 serde_json::from_str(body).map_err(|error| bad_frame(&error))?;
             for raw in chunks {
-                let chunk = serde_json::from_str(raw.get()).map_err(|error| bad_frame(&error))?;
+                let chunk = json::parse(raw.get()).map_err(|error| bad_frame(&error))?;
                 self.chunk(chunk, raw.get(), events)?;
             }
         } else {
-            let chunk: Chunk = serde_json::from_str(body).map_err(|error| bad_frame(&error))?;
+            let chunk: Chunk = json::parse(body).map_err(|error| bad_frame(&error))?;
             if chunk.candidates.is_none() && chunk.prompt_feedback.is_none() {
                 return Err(body_error(body));
             }

@@ -4,6 +4,7 @@ mod anthropic;
 mod anthropic_stream;
 mod gemini;
 mod gemini_stream;
+mod json;
 mod normalise;
 mod openai_chat;
 mod openai_chat_stream;
@@ -77,6 +78,22 @@ fn truncated() -> ModelError {
     ModelError::new(
         ModelErrorKind::Truncated,
         "the stream ended before the reply was whole",
+    )
+}
+
+/// The error of an event that lacks what its kind promises.
+fn without(what: &str) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::BadResponse,
+        format!("an event of the stream lacks {what}"),
+    )
+}
+
+/// The error of events that cannot follow each other.
+fn disorder(what: &str) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::BadResponse,
+        format!("the stream is out of order: {what}"),
     )
 }
 

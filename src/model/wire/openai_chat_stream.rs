@@ -9,7 +9,7 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, truncated};
+use crate::model::wire::{Events, bad_frame, count, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -156,7 +156,7 @@ impl Decoder {
     }
 
     fn chunk(&mut self, data: &str, events: &mut Events) -> Result<(), ModelError> {
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| bad_frame(&error))?;
+        let chunk: Chunk = json::parse(data).map_err(|error| bad_frame(&error))?;
         if chunk.error.is_some() {
             return Err(body_error(data));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::message::{StopReason, Usage};
 use crate::model::StreamEvent;
@@ -11,7 +11,7 @@ use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
 use crate::model::wire::openai_responses::MessageSignature;
-use crate::model::wire::{Events, bad_frame, count, truncated};
+use crate::model::wire::{Events, bad_frame, count, disorder, json, truncated, without};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -99,7 +99,7 @@ impl Decoder {
         if self.over || frame.data == "[DONE]" {
             return Ok(());
         }
-        let mut event: Event = match serde_json::from_str(&frame.data) {
+        let mut event: Event = match json::parse(&frame.data) {
             Ok(event) => event,
             Err(_) if frame.event == "error" => return Err(body_error(&frame.data)),
             Err(error) => return Err(bad_frame(&error)),
@@ -141,7 +141,7 @@ impl Decoder {
     }
 
     pub(super) fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        let value: Value = serde_json::from_str(body).map_err(|error| bad_frame(&error))?;
+        let value: Value = json::parse(body).map_err(|error| bad_frame(&error))?;
         let says = |field: &str| value.get(field).is_some_and(|value| !value.is_null());
         if !says("output")
             && !says("status")
@@ -174,7 +174,7 @@ impl Decoder {
 
     fn open(&mut self, key: u64, item: &Value, events: &mut Events) -> Result<(), ModelError> {
         if self.items.contains_key(&key) {
-            return Err(disorder(format!("item {key} begins twice")));
+            return Err(disorder(&format!("item {key} begins twice")));
         }
         self.begin(None, events);
         let index = self.items.len();
@@ -236,11 +236,11 @@ impl Decoder {
         let open = self
             .items
             .get_mut(&key)
-            .ok_or_else(|| disorder(format!("item {key} continues before it begins")))?;
+            .ok_or_else(|| disorder(&format!("item {key} continues before it begins")))?;
         match (open, says) {
             (Open::Ignored, _) => {}
             (Open::Closed, _) => {
-                return Err(disorder(format!("item {key} continues after its end")));
+                return Err(disorder(&format!("item {key} continues after its end")));
             }
             (Open::Call { spoken: true, .. }, Says::AllArguments) => {}
             (Open::Thinking { spoken, .. }, Says::ThinkingPart)
@@ -261,7 +261,7 @@ impl Decoder {
                 let index = *index;
                 events.push_back(StreamEvent::ToolCallDelta { index, delta });
             }
-            (_, _) => return Err(disorder(format!("item {key} mixes two kinds"))),
+            (_, _) => return Err(disorder(&format!("item {key} mixes two kinds"))),
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ impl Decoder {
                 let id = text_of(item, "id");
                 if !id.is_empty() && !empty {
                     let phase = item.get("phase").and_then(Value::as_str);
-                    let signature = json!(MessageSignature::new(id, phase)).to_string();
+                    let signature = serde_json::json!(MessageSignature::new(id, phase)).to_string();
                     events.push_back(StreamEvent::Signature { index, signature });
                 }
                 events.push_back(StreamEvent::TextEnd { index });
@@ -349,7 +349,8 @@ impl Decoder {
         }
         let left: Vec<u64> = self.items.keys().copied().collect();
         // An item that is open at the end of a whole reply is whole too.
-        let rest = json!({"status": if cut.is_some() { "incomplete" } else { "completed" }});
+        let rest =
+            serde_json::json!({"status": if cut.is_some() { "incomplete" } else { "completed" }});
         for key in left {
             self.close(key, &rest, events);
         }
@@ -435,7 +436,9 @@ fn incomplete(details: Option<Incomplete>) -> Result<StopReason, ModelError> {
 
 fn failed(error: Option<Value>) -> ModelError {
     match error {
-        Some(error) if !error.is_null() => body_error(&json!({ "error": error }).to_string()),
+        Some(error) if !error.is_null() => {
+            body_error(&serde_json::json!({ "error": error }).to_string())
+        }
         _ => ModelError::new(
             ModelErrorKind::Unavailable,
             "the provider failed in the middle of the reply",
@@ -449,7 +452,9 @@ fn reported(event: Event) -> ModelError {
         return failed(event.error);
     }
     let message = event.message.unwrap_or_else(|| "no explanation".into());
-    failed(Some(json!({"code": event.code, "message": message})))
+    failed(Some(
+        serde_json::json!({"code": event.code, "message": message}),
+    ))
 }
 
 /// `input_tokens` includes the cached ones; ours does not.
@@ -482,18 +487,4 @@ fn count_tokens(tokens: Option<Tokens>, events: &mut Events) {
         reasoning,
         ..Usage::default()
     }));
-}
-
-fn without(what: &str) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::BadResponse,
-        format!("an event of the stream lacks {what}"),
-    )
-}
-
-fn disorder(what: String) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::BadResponse,
-        format!("the stream is out of order: {what}"),
-    )
 }

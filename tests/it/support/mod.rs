@@ -3,14 +3,18 @@
 #![allow(
     dead_code,
     unreachable_pub,
-    reason = "a tool box: each area takes what it needs"
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a tool box: each area takes what it needs, and what fails here fails the test"
 )]
 
 pub mod anthropic;
 pub mod chat;
 pub mod cli;
+pub mod dialect;
 pub mod log;
 pub(crate) mod models;
+pub mod normal;
 pub mod reply;
 pub mod server;
 pub(crate) mod streams;

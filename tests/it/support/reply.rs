@@ -142,6 +142,24 @@ impl Response {
             .body(body.to_string())
     }
 
+    /// The body so far.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    /// Where this stands in the body.
+    pub fn find(&self, mark: &str) -> usize {
+        self.text()
+            .find(mark)
+            .unwrap_or_else(|| panic!("{mark:?} is not in {}", self.text()))
+    }
+
+    /// A whole response of only the first bytes.
+    pub fn first(mut self, bytes: usize) -> Self {
+        self.body.truncate(bytes);
+        self
+    }
+
     /// Sends the body in pieces of this many bytes, each in a chunk of its own.
     pub fn in_pieces(self, bytes: usize) -> Reply {
         let pieces: Vec<Vec<u8>> = self.body.chunks(bytes.max(1)).map(<[u8]>::to_vec).collect();
