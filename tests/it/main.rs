@@ -2,6 +2,7 @@
 
 mod context_prompt;
 mod dialect_answers;
+mod dialect_four;
 mod dialect_log;
 mod dialect_tools;
 mod harness;
