@@ -80,12 +80,7 @@ const QUOTA: &[&str] = &[
 ];
 
 /// Words that mean a wrong key, where the status says only that the request is.
-const KEY: &[&str] = &[
-    "api key not valid",
-    "api_key_invalid",
-    "api key expired",
-    "incorrect api key",
-];
+const KEY: &[&str] = &["api key not valid", "api_key_invalid", "api key expired"];
 
 /// Words that mean a filter.
 const FILTER: &[&str] = &[
