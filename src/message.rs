@@ -133,6 +133,10 @@ pub struct ToolCall {
     /// The raw text of arguments that did not parse as a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid_arguments: Option<String>,
+    /// The provider's signature over its thinking before the call, sent back
+    /// with the call as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_signature: Option<String>,
 }
 
 /// Why a reply ended.

@@ -10,6 +10,19 @@ use crate::model::StreamEvent;
 use crate::model::description::Model;
 use crate::model::error::{ModelError, ModelErrorKind};
 
+/// How the ids begin that stand for those a provider did not give.
+const FRESH_ID_PREFIX: &str = "call_";
+/// The digits behind it.
+const FRESH_ID_DIGITS: usize = 32;
+
+/// Whether an id stands for one that the provider did not give, and so means
+/// nothing to it.
+pub(super) fn is_fresh_id(id: &str) -> bool {
+    id.strip_prefix(FRESH_ID_PREFIX).is_some_and(|digits| {
+        digits.len() == FRESH_ID_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
 /// Folds the stream of a reply into one message.
 #[derive(Debug)]
 pub struct Assembler {
@@ -24,14 +37,24 @@ pub struct Assembler {
 
 #[derive(Debug)]
 enum Block {
-    Text(String),
+    Text(Text),
     Thinking(Thinking),
     Call {
         id: String,
         name: String,
         arguments: String,
+        signature: Option<String>,
         whole: bool,
     },
+}
+
+impl Block {
+    fn text() -> Self {
+        Self::Text(Text {
+            text: String::new(),
+            text_signature: None,
+        })
+    }
 }
 
 impl Assembler {
@@ -52,7 +75,7 @@ impl Assembler {
     pub fn push(&mut self, event: StreamEvent) {
         match event {
             StreamEvent::Start { model } => self.answering = model,
-            StreamEvent::TextStart { index } => self.open(index, Block::Text(String::new())),
+            StreamEvent::TextStart { index } => self.open(index, Block::text()),
             StreamEvent::ThinkingStart { index } => self.open(
                 index,
                 Block::Thinking(Thinking {
@@ -67,12 +90,13 @@ impl Assembler {
                     id,
                     name,
                     arguments: String::new(),
+                    signature: None,
                     whole: false,
                 },
             ),
             StreamEvent::TextDelta { index, delta } => {
-                if let Some(Block::Text(text)) = self.block(index) {
-                    text.push_str(&delta);
+                if let Some(Block::Text(block)) = self.block(index) {
+                    block.text.push_str(&delta);
                 }
             }
             StreamEvent::ThinkingDelta { index, delta } => {
@@ -101,6 +125,7 @@ impl Assembler {
                 }
             }
             StreamEvent::TextEnd { .. } => {}
+            StreamEvent::Signature { index, signature } => self.sign(index, signature),
             StreamEvent::Usage(usage) => {
                 self.usage = usage;
                 self.usage_known = true;
@@ -160,6 +185,14 @@ impl Assembler {
         self.blocks.push(block);
     }
 
+    fn sign(&mut self, index: usize, signed: String) {
+        match self.block(index) {
+            Some(Block::Text(block)) => block.text_signature = Some(signed),
+            Some(Block::Call { signature, .. }) => *signature = Some(signed),
+            Some(Block::Thinking(_)) | None => {}
+        }
+    }
+
     fn block(&mut self, index: usize) -> Option<&mut Block> {
         let at = *self.by_index.get(&index)?;
         self.blocks.get_mut(at)
@@ -198,11 +231,8 @@ fn contents(blocks: Vec<Block>, stop: StopReason) -> Vec<Content> {
     let mut content = Vec::with_capacity(blocks.len());
     for block in blocks {
         match block {
-            Block::Text(text) if text.is_empty() => {}
-            Block::Text(text) => content.push(Content::Text(Text {
-                text,
-                text_signature: None,
-            })),
+            Block::Text(block) if block.text.is_empty() && block.text_signature.is_none() => {}
+            Block::Text(block) => content.push(Content::Text(block)),
             Block::Thinking(block)
                 if block.thinking.is_empty() && block.thinking_signature.is_none() => {}
             Block::Thinking(block) => content.push(Content::Thinking(block)),
@@ -210,12 +240,14 @@ fn contents(blocks: Vec<Block>, stop: StopReason) -> Vec<Content> {
                 id,
                 name,
                 arguments,
+                signature,
                 whole,
             } => {
                 // A reply cut at its output limit may have lost all of the
                 // arguments, which would otherwise pass for a call without any.
                 let cut = !whole || (stop == StopReason::Length && arguments.trim().is_empty());
-                let call = parse_call(id, name, arguments, cut);
+                let mut call = parse_call(id, name, arguments, cut);
+                call.thought_signature = signature;
                 if let Some(call) = seen.admit(call) {
                     content.push(Content::ToolCall(call));
                 }
@@ -241,12 +273,14 @@ fn parse_call(id: String, name: String, arguments: String, cut: bool) -> ToolCal
             name,
             arguments,
             invalid_arguments: None,
+            thought_signature: None,
         },
         None => ToolCall {
             id,
             name,
             arguments: Value::Object(Map::new()),
             invalid_arguments: Some(arguments),
+            thought_signature: None,
         },
     }
 }
@@ -276,7 +310,7 @@ impl SeenCalls {
 
     fn fresh(&self) -> String {
         loop {
-            let id = format!("call_{}", clock::new_id().replace('-', ""));
+            let id = format!("{FRESH_ID_PREFIX}{}", clock::new_id().replace('-', ""));
             if !self.ids.contains(&id) {
                 return id;
             }

@@ -42,8 +42,8 @@ pub fn ids() -> impl Iterator<Item = String> {
 }
 
 /// Finds a model: `provider/id`, a bare id that only one provider has,
-/// `openai-chat/any-id` or `anthropic-messages/any-id` for an endpoint of one's
-/// own, or `scripted/path`. `base_url` replaces the catalog's.
+/// `openai-chat/any-id` or the same with another dialect for an endpoint of
+/// one's own, or `scripted/path`. `base_url` replaces the catalog's.
 ///
 /// # Errors
 /// When no model has that name (the nearest names are given), when several
@@ -66,11 +66,6 @@ pub fn resolve(name: &str, base_url: Option<&str>) -> Result<Model, UnknownModel
     }
     if let Some(api) = Api::from_name(provider) {
         return Ok(ad_hoc(api, id, base_url));
-    }
-    if matches!(provider, "openai-responses" | "google-generative-ai") {
-        return Err(unknown(format!(
-            "the dialect `{provider}` is not supported yet"
-        )));
     }
     let line = find(provider, id).map_or_else(|| find_bare(name), Ok)?;
     from_line(line, base_url)

@@ -3,6 +3,8 @@
 //! Status digits count only as status codes: the digits of a request id never
 //! decide anything. Phrases are compared without regard to case.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -70,14 +72,19 @@ const QUOTA: &[&str] = &[
     "payment_required",
     "spend limit",
     "spending limit",
+    "spending cap",
     "usage limits",
     "usage_limit_reached",
     "out of credits",
     "quota exceeded for quota metric 'generate content api requests per day",
 ];
 
+/// Words that mean a wrong key, where the status says only that the request is.
+const KEY: &[&str] = &["api key not valid", "api_key_invalid", "api key expired"];
+
 /// Words that mean a filter.
 const FILTER: &[&str] = &[
+    "flagged as potentially violating",
     "content_filter",
     "content_policy_violation",
     "responsibleaipolicyviolation",
@@ -123,9 +130,10 @@ pub fn http_error(status: u16, body: &str) -> ModelError {
         None if status_is_redirect(status) => "the provider answered with a redirect".to_owned(),
         None => readable(body).unwrap_or_else(|| "no explanation".to_owned()),
     };
-    let error = ModelError::new(kind, message)
+    let mut error = ModelError::new(kind, message)
         .with_status(status)
         .with_code(said.code);
+    error.retry_after = said.retry_after.filter(|_| error.is_retryable());
     match status {
         300..=399 => error
             .with_hint("redirects are not followed, because the key would travel; check base_url"),
@@ -148,17 +156,22 @@ pub fn body_error(body: &str) -> ModelError {
             || kind_of_words(&text),
             |status| kind_of_status(status, &text),
         );
-    ModelError::new(
+    let mut error = ModelError::new(
         kind,
         said.message
             .unwrap_or_else(|| readable(body).unwrap_or_else(|| "no explanation".to_owned())),
     )
-    .with_code(said.code)
+    .with_code(said.code);
+    error.retry_after = said.retry_after.filter(|_| error.is_retryable());
+    error
 }
 
 fn kind_of_status(status: u16, text: &str) -> ModelErrorKind {
     if status == 413 {
         return ModelErrorKind::ContextOverflow;
+    }
+    if status == 429 && text.contains("resource_exhausted") && is_short_quota(text) {
+        return ModelErrorKind::RateLimited;
     }
     if matches!(status, 400 | 402 | 403 | 422 | 429) && holds(text, QUOTA) {
         return ModelErrorKind::Quota;
@@ -166,6 +179,7 @@ fn kind_of_status(status: u16, text: &str) -> ModelErrorKind {
     match status {
         401 | 403 if holds(text, FILTER) => ModelErrorKind::ContentFilter,
         401 | 403 => ModelErrorKind::Auth,
+        400 if holds(text, KEY) => ModelErrorKind::Auth,
         402 => ModelErrorKind::Quota,
         408 => ModelErrorKind::Timeout,
         429 if says_overflow(text) => ModelErrorKind::ContextOverflow,
@@ -179,6 +193,13 @@ fn kind_of_status(status: u16, text: &str) -> ModelErrorKind {
         400..=499 if holds(text, FILTER) => ModelErrorKind::ContentFilter,
         _ => ModelErrorKind::InvalidRequest,
     }
+}
+
+/// Whether a quota of Google's is one of a minute: its words are those of an
+/// account without money, and only the details tell.
+fn is_short_quota(text: &str) -> bool {
+    let long = holds(text, &["perday", "per day", "limit: 0,", "spending"]);
+    !long && holds(text, &["perminute", "per minute", "retry in "])
 }
 
 fn kind_of_words(text: &str) -> ModelErrorKind {
@@ -199,12 +220,26 @@ fn kind_of_words(text: &str) -> ModelErrorKind {
             "permission_error",
             "invalid_api_key",
             "incorrect api key",
+            "api key not valid",
         ],
     ) {
         ModelErrorKind::Auth
     } else if holds(
         text,
-        &["invalid_request", "not_found_error", "model_not_found"],
+        &[
+            "invalid_request",
+            "not_found_error",
+            "model_not_found",
+            "invalid_prompt",
+            "invalid_image",
+            "invalid_base64_image",
+            "image_too_large",
+            "image_too_small",
+            "image_parse_error",
+            "image_file_too_large",
+            "unsupported_image_media_type",
+            "empty_image_file",
+        ],
     ) {
         ModelErrorKind::InvalidRequest
     } else if holds(text, &["timeout", "timed out"]) {
@@ -241,6 +276,9 @@ struct Said {
     message: Option<String>,
     code: Option<String>,
     status: Option<u16>,
+    /// The names of quotas and reasons, for machines.
+    details: String,
+    retry_after: Option<Duration>,
 }
 
 /// `{"error": {"type", "code", "message"}}`, `{"error": "…"}`, `{"message": "…"}`
@@ -273,11 +311,14 @@ impl Said {
                     .map(|message| with_upstream(message, error.get("metadata"))),
                 code: code_of([error.get("code"), error.get("type"), error.get("status")]),
                 status: error.get("code").and_then(status_of),
+                details: details_of(error.get("details")),
+                retry_after: retry_delay_of(error.get("details")),
             },
             Some(Value::String(message)) => Self {
                 message: Some(message.clone()),
                 code: code_of([parsed.code.as_ref(), parsed.kind.as_ref(), None]),
                 status: parsed.code.as_ref().and_then(status_of),
+                ..Self::default()
             },
             _ => Self {
                 message: parsed
@@ -287,6 +328,7 @@ impl Said {
                     .map(text_of),
                 code: code_of([parsed.code.as_ref(), parsed.kind.as_ref(), None]),
                 status: parsed.code.as_ref().and_then(status_of),
+                ..Self::default()
             },
         }
     }
@@ -295,9 +337,36 @@ impl Said {
         let mut text = self.code.clone().unwrap_or_default();
         text.push(' ');
         text.push_str(self.message.as_deref().unwrap_or_default());
+        text.push_str(&self.details);
         text.make_ascii_lowercase();
         text
     }
+}
+
+/// Google lists which quota was exceeded, and why a key is refused.
+fn details_of(details: Option<&Value>) -> String {
+    let details = details.and_then(Value::as_array);
+    let mut words = String::new();
+    for detail in details.into_iter().flatten() {
+        let violations = detail.get("violations").and_then(Value::as_array);
+        let quotas = violations.into_iter().flatten();
+        let named = quotas.filter_map(|violation| violation.get("quotaId"));
+        for word in named.chain(detail.get("reason")).filter_map(Value::as_str) {
+            words.push(' ');
+            words.push_str(word);
+        }
+    }
+    words
+}
+
+/// Google says among the details how long to wait, `34.5s`.
+fn retry_delay_of(details: Option<&Value>) -> Option<Duration> {
+    let delay = details?
+        .as_array()?
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Routers put the words of the provider behind them into `metadata.raw`.

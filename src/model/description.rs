@@ -15,6 +15,10 @@ pub enum Api {
     AnthropicMessages,
     /// The chat completions of OpenAI and of everybody who copied them.
     OpenaiChat,
+    /// OpenAI's responses.
+    OpenaiResponses,
+    /// Google's generative language API.
+    GoogleGenerativeAi,
 }
 
 impl Api {
@@ -23,26 +27,35 @@ impl Api {
         match self {
             Self::AnthropicMessages => "anthropic-messages",
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::GoogleGenerativeAi => "google-generative-ai",
         }
     }
 
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::AnthropicMessages, Self::OpenaiChat]
-            .into_iter()
-            .find(|api| api.name() == name)
+        [
+            Self::AnthropicMessages,
+            Self::OpenaiChat,
+            Self::OpenaiResponses,
+            Self::GoogleGenerativeAi,
+        ]
+        .into_iter()
+        .find(|api| api.name() == name)
     }
 
     pub(super) fn usual_base_url(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "https://api.anthropic.com",
-            Self::OpenaiChat => "https://api.openai.com/v1",
+            Self::OpenaiChat | Self::OpenaiResponses => "https://api.openai.com/v1",
+            Self::GoogleGenerativeAi => "https://generativelanguage.googleapis.com/v1beta",
         }
     }
 
     pub(super) fn usual_key_env(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "ANTHROPIC_API_KEY",
-            Self::OpenaiChat => "OPENAI_API_KEY",
+            Self::OpenaiChat | Self::OpenaiResponses => "OPENAI_API_KEY",
+            Self::GoogleGenerativeAi => "GEMINI_API_KEY",
         }
     }
 }

@@ -113,7 +113,7 @@ impl Endpoint {
         let headers = self.headers(&*wire)?;
         let call = self
             .client(model)?
-            .post(endpoint::join(&model.base_url, wire.path()))
+            .post(endpoint::join(&model.base_url, &wire.path(model)))
             .headers(headers)
             .body(wire.body(model, request))
             .send();
@@ -335,7 +335,7 @@ async fn refused(mut response: reqwest::Response, model: &Model) -> ModelError {
     let mut error = http_error(status, &String::from_utf8_lossy(&body));
     error.request_id = request_id;
     if error.is_retryable() {
-        error.retry_after = delay;
+        error.retry_after = delay.or(error.retry_after);
     }
     if error.kind == ModelErrorKind::Auth {
         error.hints.push(key_hint(model));

@@ -176,6 +176,14 @@ pub enum StreamEvent {
         /** Block. */
         index: usize,
     },
+    /// What the provider signs a block of text or a call with; thinking has its
+    /// own at its end.
+    Signature {
+        /** Block. */
+        index: usize,
+        /** To be sent back with the block. */
+        signature: String,
+    },
     /// The usage so far; a later one replaces it.
     Usage(Usage),
     /// The reply is whole.

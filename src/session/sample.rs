@@ -157,6 +157,7 @@ impl Sampler<'_> {
                     | StreamEvent::ToolCallStart { .. }
                     | StreamEvent::ToolCallDelta { .. }
                     | StreamEvent::ToolCallEnd { .. }
+                    | StreamEvent::Signature { .. }
                     | StreamEvent::Usage(_)
                     | StreamEvent::Stop(_) => {}
                 }

@@ -94,6 +94,43 @@ fn turn(role: &str, content: Value) -> Value {
 }
 
 #[test]
+fn transcripts_of_items_and_contents_are_checked() {
+    let user = json!({"type": "message", "role": "user"});
+    let call = json!({"type": "function_call", "call_id": "a"});
+    let output = json!({"type": "function_call_output", "call_id": "a"});
+    let reasoning = json!({"type": "reasoning"});
+    for (expect, input) in [
+        ("", json!([user, reasoning, call, output, user])),
+        ("empty", json!([])),
+        ("out of place", json!([user, output])),
+        ("out of place", json!([user, call, user, output])),
+        ("without results", json!([user, call])),
+    ] {
+        let body = json!({"stream": true, "input": input});
+        let found = transcript::breaches("/v1/responses", &body).join("\n");
+        assert_eq!(found.is_empty(), expect.is_empty(), "{found}");
+        assert!(found.contains(expect), "{found}");
+    }
+    let user = json!({"role": "user", "parts": [{"text": "go"}]});
+    let model = json!({"role": "model", "parts": [{"functionCall": {"name": "ls"}}]});
+    let result = json!({"role": "user", "parts": [{"functionResponse": {"name": "ls"}}]});
+    let empty = json!({"role": "user", "parts": []});
+    for (expect, contents) in [
+        ("", json!([user, model, result, user])),
+        ("empty", json!([])),
+        ("empty", json!([empty])),
+        ("answers", json!([user, model, user])),
+        ("answers", json!([user, result])),
+        ("ends with the model", json!([user, model])),
+    ] {
+        let path = "/models/m:streamGenerateContent?alt=sse";
+        let found = transcript::breaches(path, &json!({"contents": contents})).join("\n");
+        assert_eq!(found.is_empty(), expect.is_empty(), "{found}");
+        assert!(found.contains(expect), "{found}");
+    }
+}
+
+#[test]
 fn transcripts_are_checked() {
     let call = json!([{"type": "tool_use", "id": "a", "name": "ls", "input": {}}]);
     let result = json!([{"type": "tool_result", "tool_use_id": "a", "content": "x"}]);

@@ -35,6 +35,7 @@ fn call(arguments: Value) -> EntryKind {
             name: "bash".into(),
             arguments,
             invalid_arguments: None,
+            thought_signature: None,
         })],
         api: "anthropic-messages".into(),
         provider: "anthropic".into(),

@@ -28,8 +28,8 @@ pub(super) struct Anthropic {
 }
 
 impl Wire for Anthropic {
-    fn path(&self) -> &'static str {
-        "/v1/messages"
+    fn path(&self, _model: &Model) -> Cow<'static, str> {
+        Cow::Borrowed("/v1/messages")
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
@@ -327,7 +327,7 @@ fn messages<'a>(model: &Model, request: &'a Request) -> Vec<MessageField<'a>> {
 
 fn block(block: Block<'_>) -> Option<BlockField<'_>> {
     match block {
-        Block::Text(text) => Some(BlockField::Text {
+        Block::Text(text) | Block::SignedText { text, .. } => Some(BlockField::Text {
             text,
             cache_control: None,
         }),
@@ -339,7 +339,7 @@ fn block(block: Block<'_>) -> Option<BlockField<'_>> {
             cache_control: None,
         }),
         Block::Thinking(thinking) => thinking_block(thinking),
-        Block::Call { id, call } => Some(BlockField::ToolUse {
+        Block::Call { id, call, .. } => Some(BlockField::ToolUse {
             id,
             name: &call.name,
             input: &call.arguments,

@@ -11,7 +11,7 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, json, truncated};
+use crate::model::wire::{Events, bad_frame, count, disorder, json, truncated, without};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -198,7 +198,7 @@ impl Decoder {
             Some(Open::Call { id, input, .. }) if *id == block.id && input.is_some() => {
                 return Ok(());
             }
-            Some(_) => return Err(disorder(format!("block {key} begins twice"))),
+            Some(_) => return Err(disorder(&format!("block {key} begins twice"))),
         }
         let index = self.blocks.len();
         let open = match block.kind.as_str() {
@@ -255,12 +255,12 @@ impl Decoder {
 
     fn delta(&mut self, key: u64, delta: Delta, events: &mut Events) -> Result<(), ModelError> {
         let Some(open) = self.blocks.get_mut(&key) else {
-            return Err(disorder(format!("block {key} continues before it begins")));
+            return Err(disorder(&format!("block {key} continues before it begins")));
         };
         match (open, delta.kind.as_str()) {
             (Open::Ignored, _) => {}
             (Open::Closed, _) => {
-                return Err(disorder(format!("block {key} continues after its end")));
+                return Err(disorder(&format!("block {key} continues after its end")));
             }
             (Open::Text { index }, "text_delta") => {
                 let delta = delta.text.ok_or_else(|| without("text"))?;
@@ -290,7 +290,7 @@ impl Decoder {
                 }
             }
             (_, "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta") => {
-                return Err(disorder(format!("block {key} mixes two kinds")));
+                return Err(disorder(&format!("block {key} mixes two kinds")));
             }
             // Citations and what may be added one day.
             _ => {}
@@ -387,20 +387,6 @@ fn says_something(input: &Value) -> bool {
         Value::Object(fields) => !fields.is_empty(),
         _ => true,
     }
-}
-
-fn without(what: &str) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::BadResponse,
-        format!("an event of the stream lacks {what}"),
-    )
-}
-
-fn disorder(what: String) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::BadResponse,
-        format!("the stream is out of order: {what}"),
-    )
 }
 
 fn is_error_object(body: &str) -> bool {

@@ -2,11 +2,16 @@
 
 mod anthropic;
 mod anthropic_stream;
+mod gemini;
+mod gemini_stream;
 mod json;
 mod normalise;
 mod openai_chat;
 mod openai_chat_stream;
+mod openai_responses;
+mod openai_responses_stream;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::model::description::{Api, Model};
@@ -17,7 +22,7 @@ use crate::model::{Request, StreamEvent};
 /// One call in one dialect: first the request, then its stream.
 pub trait Wire: Send {
     /// The path under the base URL.
-    fn path(&self) -> &'static str;
+    fn path(&self, model: &Model) -> Cow<'static, str>;
 
     /// The dialect's own headers; the one that carries the key is first.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
@@ -55,6 +60,8 @@ pub fn for_model(model: &Model) -> Box<dyn Wire> {
     match model.api {
         Api::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
         Api::OpenaiChat => Box::new(openai_chat::OpenaiChat::default()),
+        Api::OpenaiResponses => Box::new(openai_responses::OpenaiResponses::default()),
+        Api::GoogleGenerativeAi => Box::new(gemini::Gemini::default()),
     }
 }
 
@@ -71,6 +78,22 @@ fn truncated() -> ModelError {
     ModelError::new(
         ModelErrorKind::Truncated,
         "the stream ended before the reply was whole",
+    )
+}
+
+/// The error of an event that lacks what its kind promises.
+fn without(what: &str) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::BadResponse,
+        format!("an event of the stream lacks {what}"),
+    )
+}
+
+/// The error of events that cannot follow each other.
+fn disorder(what: &str) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::BadResponse,
+        format!("the stream is out of order: {what}"),
     )
 }
 

@@ -10,8 +10,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::message::{
-    AssistantMessage, Content, Image, Message, StopReason, Thinking, ToolCall, ToolResult,
+    AssistantMessage, Content, Image, Message, StopReason, Text, Thinking, ToolCall, ToolResult,
 };
+use crate::model::assemble::is_fresh_id;
 use crate::model::description::{Api, Model};
 
 /// What stands for an image that the model could not see.
@@ -20,6 +21,10 @@ const UNSEEN_IMAGE: &str = "[an image, left out because this model cannot see im
 const NO_RESULT: &str = "no result: the call was not completed";
 /// The longest id that Anthropic takes.
 const ANTHROPIC_ID_CHARS_MAX: usize = 64;
+/// The longest id that the responses dialect takes.
+const RESPONSES_ID_CHARS_MAX: usize = 64;
+/// What ids of items begin with, behind the id of their call.
+const RESPONSES_ITEM: &str = "|fc";
 /// The longest id that chat endpoints take.
 const CHAT_ID_CHARS_MAX: usize = 40;
 
@@ -37,6 +42,13 @@ pub(super) enum Turn<'a> {
 pub(super) enum Block<'a> {
     /// Text that is not empty.
     Text(&'a str),
+    /// Text of the model's own that its provider signed.
+    SignedText {
+        /// May be empty.
+        text: &'a str,
+        /// To be sent back.
+        signature: &'a str,
+    },
     /// An image that the model can see.
     Image(&'a Image),
     /// The model's own thinking.
@@ -47,6 +59,8 @@ pub(super) enum Block<'a> {
         id: Cow<'a, str>,
         /// The call.
         call: &'a ToolCall,
+        /// To be sent back with it.
+        signature: Option<&'a str>,
     },
 }
 
@@ -54,6 +68,8 @@ pub(super) enum Block<'a> {
 pub(super) struct Answer<'a> {
     /// The call's id as sent.
     pub(super) id: Cow<'a, str>,
+    /// The tool that was called.
+    pub(super) name: &'a str,
     /// Text and images.
     pub(super) content: Vec<Block<'a>>,
     /// Whether the call failed.
@@ -87,6 +103,7 @@ pub(super) fn normalise<'a>(model: &Model, messages: &'a [Arc<Message>]) -> Vec<
                     .tool_calls()
                     .map(|call| PendingCall {
                         original: &call.id,
+                        name: &call.name,
                         id: fit_id(model.api, &call.id, own),
                         result: None,
                     })
@@ -107,6 +124,7 @@ struct Pending<'a> {
 
 struct PendingCall<'a> {
     original: &'a str,
+    name: &'a str,
     id: Cow<'a, str>,
     result: Option<&'a ToolResult>,
 }
@@ -129,11 +147,13 @@ impl<'a> Pending<'a> {
             .map(|call| match call.result {
                 Some(result) => Answer {
                     id: call.id,
+                    name: call.name,
                     content: said(model, &result.content),
                     is_error: result.is_error,
                 },
                 None => Answer {
                     id: call.id,
+                    name: call.name,
                     content: vec![Block::Text(NO_RESULT)],
                     is_error: true,
                 },
@@ -169,6 +189,10 @@ fn replied<'a>(model: &Model, reply: &'a AssistantMessage, own: bool) -> Vec<Blo
     let mut blocks = Vec::with_capacity(reply.content.len());
     for block in &reply.content {
         match block {
+            Content::Text(Text {
+                text,
+                text_signature: Some(signature),
+            }) if own => blocks.push(Block::SignedText { text, signature }),
             Content::Text(text) if is_blank(&text.text) => {}
             Content::Text(text) => blocks.push(Block::Text(&text.text)),
             Content::Thinking(thinking) if own => blocks.push(Block::Thinking(thinking)),
@@ -177,6 +201,7 @@ fn replied<'a>(model: &Model, reply: &'a AssistantMessage, own: bool) -> Vec<Blo
             Content::ToolCall(call) => blocks.push(Block::Call {
                 id: fit_id(model.api, &call.id, own),
                 call,
+                signature: call.thought_signature.as_deref().filter(|_| own),
             }),
             // No dialect takes an image from the assistant.
             Content::Image(_) => {}
@@ -192,8 +217,18 @@ fn is_blank(text: &str) -> bool {
 /// An id that the dialect takes. A model's own ids go back as they came, except
 /// where the dialect would refuse them; a changed id keeps a hash of the old
 /// one, so that two never become the same.
-fn fit_id(api: Api, id: &str, own: bool) -> Cow<'_, str> {
+///
+/// Where calls need no ids, only those that the model itself gave are kept.
+fn fit_id(api: Api, mut id: &str, own: bool) -> Cow<'_, str> {
     let chars_max = match api {
+        Api::GoogleGenerativeAi if own && !is_fresh_id(id) => return Cow::Borrowed(id),
+        Api::GoogleGenerativeAi => return Cow::Borrowed(""),
+        Api::OpenaiResponses if own && !id.is_empty() => return Cow::Borrowed(id),
+        Api::OpenaiResponses => {
+            // The item is another model's.
+            id = id.split_once(RESPONSES_ITEM).map_or(id, |(call, _)| call);
+            RESPONSES_ID_CHARS_MAX
+        }
         Api::AnthropicMessages => ANTHROPIC_ID_CHARS_MAX,
         Api::OpenaiChat if own && !id.is_empty() => return Cow::Borrowed(id),
         Api::OpenaiChat => CHAT_ID_CHARS_MAX,

@@ -23,8 +23,8 @@ pub(super) struct OpenaiChat {
 }
 
 impl Wire for OpenaiChat {
-    fn path(&self) -> &'static str {
-        "/chat/completions"
+    fn path(&self, _model: &Model) -> Cow<'static, str> {
+        Cow::Borrowed("/chat/completions")
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
@@ -319,7 +319,7 @@ fn said(blocks: Vec<Block<'_>>) -> Said<'_> {
 
 fn part(block: Block<'_>) -> Option<Part<'_>> {
     match block {
-        Block::Text(text) => Some(Part::Text { text }),
+        Block::Text(text) | Block::SignedText { text, .. } => Some(Part::Text { text }),
         Block::Image(image) => Some(image_part(image)),
         Block::Thinking(_) | Block::Call { .. } => None,
     }
@@ -340,9 +340,11 @@ fn replied<'a>(model: &Model, blocks: Vec<Block<'a>>) -> Option<MessageField<'a>
     let mut tool_calls = Vec::new();
     for block in blocks {
         match block {
-            Block::Text(text) => content.get_or_insert_default().push_str(text),
+            Block::Text(text) | Block::SignedText { text, .. } => {
+                content.get_or_insert_default().push_str(text)
+            }
             Block::Thinking(thinking) => reasoning.push_str(&thinking.thinking),
-            Block::Call { id, call } => tool_calls.push(Call::Function {
+            Block::Call { id, call, .. } => tool_calls.push(Call::Function {
                 id,
                 function: CalledFunction {
                     name: &call.name,
@@ -371,7 +373,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, fields: &mut Vec<MessageField<'a>>) {
         let images_before = images.len();
         for block in answer.content {
             match block {
-                Block::Text(text) => {
+                Block::Text(text) | Block::SignedText { text, .. } => {
                     if !content.is_empty() {
                         content.push('\n');
                     }

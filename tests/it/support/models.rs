@@ -58,6 +58,7 @@ pub(crate) fn call(id: &str, name: &str, arguments: Value) -> Content {
         name: name.to_owned(),
         arguments,
         invalid_arguments: None,
+        thought_signature: None,
     })
 }
 

@@ -7,8 +7,11 @@ use serde_json::Value;
 /// What is wrong with a request, by the dialect that its path tells.
 pub fn breaches(path: &str, body: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let messages = body["messages"]
-        .as_array()
+    let field = ["messages", "input", "contents"]
+        .into_iter()
+        .find(|field| body[field].is_array());
+    let messages = field
+        .and_then(|field| body[field].as_array())
         .map(Vec::as_slice)
         .unwrap_or_default();
     if messages.is_empty() {
@@ -22,10 +25,15 @@ pub fn breaches(path: &str, body: &Value) -> Vec<String> {
         if body["max_tokens"].as_u64().is_none_or(|tokens| tokens == 0) {
             found.push("max_tokens is missing".to_owned());
         }
+    } else if path.ends_with("/responses") {
+        responses(messages, &mut found);
+        sorted(body, "/name", &mut found);
+    } else if path.ends_with(":streamGenerateContent?alt=sse") {
+        gemini(messages, &mut found);
     } else {
         found.push(format!("nobody answers at {path}"));
     }
-    if body["stream"] != true {
+    if body["stream"] != true && !path.contains("alt=sse") {
         found.push("the reply is not streamed".to_owned());
     }
     found
@@ -149,6 +157,50 @@ fn chat(messages: &[Value], found: &mut Vec<String>) {
         .is_some_and(|last| last["role"] == "assistant")
     {
         found.push("the conversation ends with the assistant".to_owned());
+    }
+}
+
+fn responses(items: &[Value], found: &mut Vec<String>) {
+    let mut open: BTreeSet<&str> = BTreeSet::new();
+    for (at, item) in items.iter().enumerate() {
+        let id = item["call_id"].as_str().unwrap_or_default();
+        match item["type"].as_str() {
+            Some("function_call") if !id.is_empty() && open.insert(id) => {}
+            Some("function_call_output") if open.remove(id) => {}
+            Some("message") if open.is_empty() => {}
+            Some("reasoning") => {}
+            _ => found.push(format!("item {at} is out of place: {item}")),
+        }
+    }
+    if !open.is_empty() {
+        found.push(format!("calls without results at the end: {open:?}"));
+    }
+}
+
+fn gemini(contents: &[Value], found: &mut Vec<String>) {
+    let mut calls: Vec<&Value> = Vec::new();
+    for (at, content) in contents.iter().enumerate() {
+        let parts = content["parts"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        if parts.is_empty() {
+            found.push(format!("content {at} is empty"));
+        }
+        let named = |kind: &str| -> Vec<&Value> {
+            let of_kind = parts.iter().filter_map(|part| part.get(kind));
+            of_kind.map(|part| &part["name"]).collect()
+        };
+        let results = named("functionResponse");
+        if results != calls {
+            found.push(format!(
+                "content {at} answers {results:?}, called were {calls:?}"
+            ));
+        }
+        calls = named("functionCall");
+    }
+    if contents.last().is_some_and(|last| last["role"] != "user") {
+        found.push("the conversation ends with the model".to_owned());
     }
 }
 
