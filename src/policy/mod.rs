@@ -22,23 +22,30 @@ mod bash;
 mod command;
 mod decide;
 mod exec;
+mod globs;
 mod guard;
 mod guard_checks;
 mod guard_table;
+mod guard_tools;
+mod list;
 mod mode;
+mod options;
 mod pattern;
 mod protect;
+mod repository;
 mod rule;
 mod scope;
 mod suggest;
+mod sweep;
 mod touched;
+mod tree;
 mod writes;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use command::{NotPlain, literal_words};
+pub use command::{NotPlain, literal_words, simple_commands};
 pub use mode::{Mode, OnAsk, UnknownMode};
 pub use rule::{Effect, Rule, RuleError};
 

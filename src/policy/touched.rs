@@ -34,8 +34,16 @@ enum Names {
 }
 
 /// What a command may touch; none when there is too much to look at.
-pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<Touched>> {
+/// `expanded` is what its globs stand for.
+pub(crate) fn touched(
+    command: &CommandLine<'_>,
+    expanded: &[(usize, String)],
+    scope: &Scope,
+) -> Option<Vec<Touched>> {
     let mut found = Vec::new();
+    for (at, name) in expanded {
+        add((name, Some(*at)), Names::All, scope, &mut found)?;
+    }
     match &command.words {
         Ok(words) => {
             let (program, arguments) = words.split_first()?;
