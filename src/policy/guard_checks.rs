@@ -17,8 +17,44 @@ pub(crate) fn git_remote(words: &[String], named: usize) -> Result<(), String> {
             "`{remote}` may be a directory whose hooks run; the rule has to name it"
         ));
     }
+    if words.get(1).is_some_and(|word| word == "pull") {
+        git_strategy(words, named)?;
+    }
     match words.iter().skip(named).find(|word| word.contains("::")) {
         Some(word) => Err(format!("`{word}` can name a program as transport")),
+        None => Ok(()),
+    }
+}
+
+/// `git merge -s x` runs the program `git-merge-x`.
+pub(crate) fn git_strategy(words: &[String], named: usize) -> Result<(), String> {
+    const OWN: &[&str] = &["octopus", "ort", "ours", "recursive", "resolve", "subtree"];
+    for (at, word) in words.iter().enumerate().skip(named.max(2)) {
+        let long = word.strip_prefix("--").and_then(|long| {
+            let (name, value) = long.split_once('=').unwrap_or((long, ""));
+            (name.len() > 1 && "strategy".starts_with(name)).then_some(value)
+        });
+        let Some(stuck) = long.or_else(|| word.strip_prefix("-s")) else {
+            continue;
+        };
+        let next = words.get(at + 1).map_or("", String::as_str);
+        let strategy = if stuck.is_empty() { next } else { stuck };
+        if !OWN.contains(&strategy) {
+            return Err(format!("the strategy `{strategy}` may be a program"));
+        }
+    }
+    Ok(())
+}
+
+/// yq: expressions that only look at what they are given.
+pub(crate) fn yq(words: &[String], named: usize) -> Result<(), String> {
+    const ACTIVE: &[&str] = &["load", "env", "system", "eval(", "input_filename"];
+    let active = words
+        .iter()
+        .skip(named.max(1))
+        .find(|word| ACTIVE.iter().any(|active| word.contains(active)));
+    match active {
+        Some(word) => Err(format!("`{word}` may read files or variables")),
         None => Ok(()),
     }
 }
@@ -33,12 +69,15 @@ pub(crate) fn git_config(words: &[String], _named: usize) -> Result<(), String> 
     }
 }
 
+/// Variables of make that only change what is shown.
+const LOUDNESS: &[&str] = &["V=0", "V=1", "VERBOSE=0", "VERBOSE=1"];
+
 /// `make CC=…` replaces the programs that run.
 pub(crate) fn no_assignment(words: &[String], named: usize) -> Result<(), String> {
     match words
         .iter()
         .skip(named.max(1))
-        .find(|word| word.contains('='))
+        .find(|word| word.contains('=') && !LOUDNESS.contains(&word.as_str()))
     {
         Some(word) => Err(format!("`{word}` may replace a program that runs")),
         None => Ok(()),
@@ -241,6 +280,9 @@ pub(crate) fn jvm_properties(words: &[String], named: usize) -> Result<(), Strin
 /// `-p x` loads a plugin of pytest; `-p no:x` only leaves one out.
 pub(crate) fn pytest_plugin(words: &[String], named: usize) -> Result<(), String> {
     for (at, word) in words.iter().enumerate().skip(named.max(1)) {
+        if word.starts_with('@') {
+            return Err(format!("`{word}` is a file of arguments"));
+        }
         let cluster = word.strip_prefix('-').filter(|_| !word.starts_with("--"));
         let Some(cluster) = cluster else {
             continue;
@@ -330,7 +372,7 @@ fn past_address(script: &str) -> Option<&str> {
     };
     let (text, rest) = expression.split_once('/')?;
     // In brackets a slash may not be the end.
-    let opened = text.rfind('[') > text.rfind(']');
+    let opened = text.rfind('[') > text.rfind(']') || text.contains("[]") || text.contains("[^]");
     let quiet = !opened && !text.contains(['\\', '\n']);
     quiet.then_some(rest)
 }

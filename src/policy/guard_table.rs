@@ -190,6 +190,12 @@ pub(crate) const GUARDS: &[Guard] = &[
         programs: "git rebase",
         short: "xi",
         long: "exec, interactive, edit-todo",
+        check: Some(guard_checks::git_strategy),
+        ..GIT_BASE
+    },
+    Guard {
+        programs: "git merge, git cherry-pick, git revert",
+        check: Some(guard_checks::git_strategy),
         ..GIT_BASE
     },
     Guard {

@@ -128,6 +128,7 @@ pub(crate) const TOOLS: &[Guard] = &[
               include-build, settings-file, build-file, project-dir, gradle-user-home, \
               project-cache-dir, system-prop, buildfile, lib, logger, listener, propertyfile",
         short: "IbpcgsltjfPS",
+        with_value: "D",
         check: Some(guard_checks::jvm_properties),
         ..BASE
     },
@@ -139,6 +140,13 @@ pub(crate) const TOOLS: &[Guard] = &[
               override_repository, override_module, package_path, shell_executable, \
               extra_toolchains, host_javabase, server_javabase, config",
         ..OTHER
+    },
+    Guard {
+        programs: "yq",
+        why: "its expressions read files and variables, and some versions run programs",
+        long: "from-file, expression-file, split-exp-file",
+        check: Some(guard_checks::yq),
+        ..BASE
     },
     // Version control besides git.
     Guard {

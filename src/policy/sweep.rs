@@ -107,15 +107,47 @@ fn rg(words: &[String]) -> Option<Sweep> {
             _ => 0,
         })
         .sum();
-    // A glob brings back what would be left out.
-    let globs = has(words, "g", &["glob", "iglob", "ignore-file"]);
+    // A glob brings back what would be left out, and leaves out all the rest.
+    let named = rg_globs(words, shape.with_value);
+    let only: Vec<String> = named
+        .iter()
+        .filter(|glob| !glob.starts_with('!'))
+        .map(|glob| (*glob).to_owned())
+        .collect();
+    let globs = !only.is_empty() || has(words, "", &["iglob", "ignore-file"]);
     Some(Sweep {
         roots: roots(words, &shape),
         hidden: globs || unrestricted > 1 || has(words, ".", &["hidden"]),
         ignored: globs || unrestricted > 0 || words.iter().any(|w| w.starts_with("--no-ignore")),
         follows: has(words, "L", &["follow"]),
+        only: if only.iter().any(|glob| glob.contains('/')) {
+            Vec::new()
+        } else {
+            only
+        },
         ..Sweep::default()
     })
+}
+
+/// The values of `-g` and `--glob`.
+fn rg_globs<'a>(words: &'a [String], with_value: &str) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let value = match word.strip_prefix("--") {
+            Some(long) => long.strip_prefix("glob"),
+            None => word.strip_prefix('-').and_then(|cluster| {
+                // The first letter that takes a value ends the cluster.
+                let at = cluster.find(|c| with_value.contains(c))?;
+                cluster.get(at..)?.strip_prefix('g')
+            }),
+        };
+        match value.map(|value| value.strip_prefix('=').unwrap_or(value)) {
+            Some("") => found.extend(words.get(at + 1).map(String::as_str)),
+            Some(value) => found.push(value),
+            None => {}
+        }
+    }
+    found
 }
 
 fn git_grep(words: &[String]) -> Sweep {

@@ -61,6 +61,9 @@ pub(crate) fn touched(
                 } else {
                     names
                 };
+                if leaves_out(base_name(program), word) {
+                    continue;
+                }
                 for part in parts_of(word) {
                     add((part, Some(at + 1)), names, scope, &mut found)?;
                 }
@@ -74,6 +77,15 @@ pub(crate) fn touched(
         }
     }
     Some(found)
+}
+
+/// Whether a word names what a search shall not open.
+fn leaves_out(program: &str, word: &str) -> bool {
+    let searches = matches!(
+        program,
+        "grep" | "egrep" | "fgrep" | "rgrep" | "diff" | "du"
+    );
+    searches && (word.starts_with("--exclude=") || word.starts_with("--exclude-dir="))
 }
 
 /// A word, the values in it, and what may stick to a short option.

@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::sweep::Sweep;
 
 /// More entries than this are not looked at; the command is refused.
-const ENTRIES_MAX: usize = 100_000;
+const ENTRIES_MAX: usize = 200_000;
 
 /// The largest configuration of a repository that is looked into.
 const CONFIG_BYTES_MAX: u64 = 64 * 1024;
