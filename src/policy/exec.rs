@@ -94,9 +94,11 @@ impl Policy {
         });
         let words = command.words.as_ref();
         let mut walk = words.ok().and_then(|words| sweep(words));
-        if let Some(walk) = &mut walk
-            && !walk.roots.is_empty()
-        {
+        if let Some(walk) = walk.as_mut().filter(|_| !expanded.is_empty()) {
+            // Of several names the first may be a pattern, and then it is not.
+            if walk.roots.is_empty() {
+                walk.roots.push(".".to_owned());
+            }
             walk.roots
                 .extend(expanded.iter().map(|(_, name)| name.clone()));
         }
@@ -272,7 +274,9 @@ impl Policy {
     /// The first protected file that a command would read on its walk.
     fn protected_on_walk(&self, exec: &Exec<'_>) -> Option<String> {
         let Some(walked) = &exec.walked else {
-            return Some("the command walks over too many files to look at".to_owned());
+            let why = "the command walks over too many files to look at, or over the state of \
+                       processes";
+            return Some(why.to_owned());
         };
         walked.iter().find_map(|path| {
             let place = Located {

@@ -15,7 +15,11 @@ const ENTRIES_MAX: usize = 200_000;
 /// The largest configuration of a repository that is looked into.
 const CONFIG_BYTES_MAX: u64 = 64 * 1024;
 
-/// The files that a walk meets, real; none when there are too many.
+/// The state of processes and devices: no walk leads there.
+const STATE: &[&str] = &["/dev", "/proc", "/sys"];
+
+/// The files that a walk meets, real; none when there are too many, or when it
+/// would meet the state of processes.
 pub(crate) fn files(sweep: &Sweep, scope: &Scope) -> Option<Vec<PathBuf>> {
     let mut roots: Vec<PathBuf> = sweep
         .roots
@@ -25,6 +29,13 @@ pub(crate) fn files(sweep: &Sweep, scope: &Scope) -> Option<Vec<PathBuf>> {
         .collect();
     if sweep.roots.is_empty() {
         roots.push(scope.real_workspace.clone());
+    }
+    let meets_state = |root: &PathBuf| {
+        let mut state = STATE.iter().map(Path::new);
+        state.any(|state| root.starts_with(state) || state.starts_with(root))
+    };
+    if roots.iter().any(meets_state) {
+        return None;
     }
     let mut found = Vec::new();
     let mut seen = 0;

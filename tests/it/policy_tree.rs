@@ -181,6 +181,31 @@ fn a_glob_is_what_the_directory_has() {
 }
 
 #[test]
+fn walks_do_not_leave_through_links_nor_meet_processes() {
+    let tree = Tree::new(&[("a.rs", "x"), ("src/b.rs", "x")]);
+    let outside = Tree::new(&[("keys/id_rsa", "x")]);
+    let link = tree.root.path().join("link");
+    std::os::unix::fs::symlink(outside.root.path(), link).expect("a link");
+    tree.check(
+        READERS,
+        &[],
+        &["rg x", "rg x src", "grep -r x .", "rg x *.rs"],
+        &[
+            "rg x link",
+            "rg *",
+            "rg x *",
+            "rg -L x",
+            "grep -R x .",
+            "grep -r x link",
+            "grep -r x /proc",
+            "grep -r x /",
+            "rg x /proc/sys",
+            "cp -r link x",
+        ],
+    );
+}
+
+#[test]
 fn writers_of_the_whole_tree_are_held_to_denials_of_editing() {
     let tree = Tree::new(&[("src/a.rs", "x"), (".github/ci.yml", "x")]);
     let allow = [

@@ -252,11 +252,13 @@ async fn directories_are_listed() {
 fn of_somebody_else(scene: &Scene) -> std::path::PathBuf {
     use std::os::unix::fs::{MetadataExt, chown};
     scene.put("foreign", "x\n");
-    std::fs::hard_link(scene.path("foreign"), scene.path("twin")).unwrap();
+    std::fs::hard_link(scene.path("foreign"), scene.path("twin")).expect("a link");
     if chown(scene.path("foreign"), Some(12_345), None).is_ok() {
         return scene.path("foreign");
     }
-    let mine = std::fs::metadata(scene.path("foreign")).unwrap().uid();
+    let mine = std::fs::metadata(scene.path("foreign"))
+        .expect("a file")
+        .uid();
     let linked = |path: &std::path::Path| {
         path.symlink_metadata()
             .is_ok_and(|data| data.is_file() && data.nlink() > 1 && data.uid() != mine)
