@@ -1,22 +1,63 @@
 //! What `Bash(...)` rules match: strictly when they allow, laxly when they deny.
 
-use std::cmp::Ordering;
-
-use super::command::{NotPlain, literal_words};
+use super::command::{NotPlain, Simple, literal_words, split};
+use super::globs;
 use super::guard::{self, Reach};
+use super::options::has_option;
 
 /// A command line, looked at once.
 #[derive(Debug)]
 pub(crate) struct CommandLine<'a> {
     pub(crate) text: &'a str,
     pub(crate) words: Result<Vec<String>, NotPlain>,
+    /// Which words are globs.
+    pub(crate) globs: Vec<usize>,
 }
 
 impl<'a> CommandLine<'a> {
+    /// A line that may be one plain command.
     pub(crate) fn new(text: &'a str) -> Self {
+        let parts = split(text).and_then(|mut parts| match (parts.pop(), parts.is_empty()) {
+            (Some(only), true) => Ok(only),
+            _ => Err(NotPlain {
+                reason: "it joins several commands".to_owned(),
+            }),
+        });
+        match parts {
+            Ok(only) => Self {
+                text,
+                ..Self::of(only)
+            },
+            Err(not_plain) => Self {
+                text,
+                words: Err(not_plain),
+                globs: Vec::new(),
+            },
+        }
+    }
+
+    /// One command of a line.
+    pub(crate) fn of(part: Simple<'a>) -> Self {
+        let globs = part.globs;
+        Self {
+            text: part.text,
+            words: if globs.is_empty() || globs::may_have(&part.words) {
+                Ok(part.words)
+            } else {
+                Err(NotPlain {
+                    reason: "it has a glob; quote it when it is meant literally".to_owned(),
+                })
+            },
+            globs,
+        }
+    }
+
+    /// A command that turned out not to be plain.
+    pub(crate) fn unclear(text: &'a str, not_plain: NotPlain) -> Self {
         Self {
             text,
-            words: literal_words(text),
+            words: Err(not_plain),
+            globs: Vec::new(),
         }
     }
 }
@@ -105,7 +146,9 @@ impl BashPattern {
         match (self, &command.words) {
             (Self::Any, _) => Coverage::Everything,
             (Self::Verbatim(text), _) if text == command.text.trim() => Coverage::Exactly,
-            (Self::Exact(exact), Ok(words)) if exact == words => Coverage::Exactly,
+            (Self::Exact(exact), Ok(words)) if exact == words && command.globs.is_empty() => {
+                Coverage::Exactly
+            }
             (Self::Words(parts), Ok(words)) if matches(parts, words) => {
                 match guard::check(words, literal_parts(parts)) {
                     Ok(reach) => Coverage::Arguments(reach),
@@ -114,6 +157,11 @@ impl BashPattern {
             }
             (Self::Verbatim(_) | Self::Exact(_) | Self::Words(_), _) => Coverage::No,
         }
+    }
+
+    /// Whether the rule has exactly this text.
+    pub(crate) fn is_exactly(&self, command: &CommandLine<'_>) -> bool {
+        matches!(self, Self::Verbatim(text) if text == command.text.trim())
     }
 
     /// How many of the command's first words the rule has in so many words,
@@ -129,18 +177,14 @@ impl BashPattern {
     /// exact rule allows this very string, which is then only searched for
     /// the rule's program.
     pub(crate) fn forbids(&self, command: &CommandLine<'_>, vetted: bool) -> Option<String> {
-        let program = match self {
+        match self {
             Self::Any => return Some("every command is".to_owned()),
             Self::Verbatim(text) if text == command.text.trim() => {
                 return Some("this command is".to_owned());
             }
-            Self::Verbatim(_) => None,
-            Self::Exact(words) => words.first().map(String::as_str),
-            Self::Words(parts) => match parts.first() {
-                Some(Part::Word(word)) => Some(word.as_str()),
-                Some(Part::Any) | None => None,
-            },
-        };
+            Self::Verbatim(_) | Self::Exact(_) | Self::Words(_) => {}
+        }
+        let program = self.program();
         match &command.words {
             Ok(words) => self
                 .forbids_words(words, 0)
@@ -189,13 +233,30 @@ impl BashPattern {
             return true;
         }
         let runs_text = (0..words.len()).any(|at| guard::check(from(at), 1).is_err());
+        let unknown = !guard::is_known(words);
         let nested = |word: &String| match literal_words(word) {
             // One word is no more than a program's name, which was looked at.
             Ok(nested) if nested.len() == 1 => false,
             Ok(nested) => self.forbids_words(&nested, depth + 1),
-            Err(_) => !harmless_argument(word),
+            Err(_) if runs_text => !harmless_argument(word),
+            // An unknown program may run it: only a text that says the name.
+            Err(_) => self
+                .program()
+                .is_none_or(|program| has_token(word, program)),
         };
-        runs_text && words.iter().skip(1).any(nested)
+        (runs_text || unknown) && words.iter().skip(1).any(nested)
+    }
+
+    /// The program that the rule is about.
+    fn program(&self) -> Option<&str> {
+        match self {
+            Self::Any | Self::Verbatim(_) => None,
+            Self::Exact(words) => words.first().map(String::as_str),
+            Self::Words(parts) => match parts.first() {
+                Some(Part::Word(word)) => Some(word),
+                Some(Part::Any) | None => None,
+            },
+        }
     }
 }
 
@@ -332,35 +393,6 @@ fn position_past_options(words: &[String], word: &str, anywhere: bool) -> Option
         after_option = option;
     }
     None
-}
-
-/// Whether an option is among the words, as itself, with a value, abbreviated,
-/// or as letters of clusters.
-fn has_option(words: &[String], option: &str) -> bool {
-    let mut arguments = words.iter().skip(1);
-    if let Some(long) = option.strip_prefix("--") {
-        return arguments.any(|word| {
-            let Some(have) = word.strip_prefix("--") else {
-                return false;
-            };
-            let name = have.split('=').next().unwrap_or(have);
-            match have.len().cmp(&long.len()) {
-                Ordering::Less | Ordering::Equal => {
-                    have == long || (!name.is_empty() && long.starts_with(name))
-                }
-                Ordering::Greater => {
-                    have.starts_with(long) || (name.len() > 1 && long.starts_with(name))
-                }
-            }
-        });
-    }
-    let clusters: String = words
-        .iter()
-        .skip(1)
-        .filter(|word| word.starts_with('-') && !word.starts_with("--"))
-        .flat_map(|word| word.chars())
-        .collect();
-    arguments.any(|word| word == option) || option.chars().all(|c| clusters.contains(c))
 }
 
 /// The last component of a program's path.

@@ -2,15 +2,11 @@
 
 use std::path::Path;
 
-use super::bash::CommandLine;
-use super::bash::Coverage;
 use super::exec::Exec;
-use super::guard::{self, Reach};
 use super::protect::Protection;
 use super::rule::{PathAccess, Target};
 use super::scope::{Located, Unresolved};
 use super::suggest;
-use super::touched::{Touched, touched};
 use super::{Bound, Decision, Mode, OnAsk, Policy, Verdict};
 use crate::access::Access;
 use crate::event::Decider;
@@ -34,7 +30,10 @@ impl Policy {
         if accesses.is_empty() {
             return self.decide_untouching(tool);
         }
-        let judged: Vec<Judged<'_>> = accesses.iter().map(|access| self.judge(access)).collect();
+        let judged: Vec<Judged<'_>> = accesses
+            .iter()
+            .flat_map(|access| self.judge(access))
+            .collect();
         for (rules, asks) in [(&self.deny, false), (&self.ask, true)] {
             let refused = judged
                 .iter()
@@ -53,7 +52,7 @@ impl Policy {
                 Judged::Path { kind, path, place } => {
                     self.grant_path(tool, *kind, path, place.as_ref())
                 }
-                Judged::Exec(exec) => self.grant_exec(exec),
+                Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
             };
             if decision.verdict != Verdict::Allow {
                 return decision;
@@ -110,37 +109,19 @@ impl Policy {
         allow(Decider::Mode, None, format!("`{tool}` touches nothing"))
     }
 
-    fn judge<'a>(&self, access: &'a Access) -> Judged<'a> {
-        let path = |kind, path: &'a Path| Judged::Path {
-            kind,
-            path,
-            place: self.scope.locate(path),
+    /// What there is to judge in an access: of a list, its commands.
+    fn judge<'a>(&self, access: &'a Access) -> Vec<Judged<'a>> {
+        let path = |kind, path: &'a Path| {
+            vec![Judged::Path {
+                kind,
+                path,
+                place: self.scope.locate(path),
+            }]
         };
         match access {
             Access::Read(target) => path(PathAccess::Read, target),
             Access::Write(target) => path(PathAccess::Write, target),
-            Access::Exec(text) => {
-                let command = CommandLine::new(text);
-                let vetted = self.allow.iter().any(|bound| match &bound.rule.target {
-                    Target::Bash(pattern) => pattern.allows(&command) == Coverage::Exactly,
-                    Target::Path { .. } => false,
-                });
-                let reads_only = command
-                    .words
-                    .as_ref()
-                    .is_ok_and(|words| guard::check(words, 1) == Ok(Reach::Read));
-                let spelled = self.allow.iter().map(|bound| match &bound.rule.target {
-                    Target::Bash(pattern) => pattern.spells(&command),
-                    Target::Path { .. } => 0,
-                });
-                Judged::Exec(Exec {
-                    spelled: spelled.max().unwrap_or(0),
-                    touched: touched(&command, &self.scope),
-                    command,
-                    vetted,
-                    reads_only,
-                })
-            }
+            Access::Exec(text) => self.commands(text).into_iter().map(Judged::Exec).collect(),
         }
     }
 
@@ -176,24 +157,9 @@ impl Policy {
                 (real || pattern.denies(path))
                     .then(|| format!("{} is", doing(*kind, &self.scope.shown(path))))
             }
+            (Target::Path { tool: Some(_), .. }, Judged::Exec(_)) => None,
             (Target::Path { kind, .. }, Judged::Exec(exec)) => {
-                let pattern = bound.pattern.as_ref()?;
-                // An exact rule is the author's word that this very command is
-                // fine: `bash test.sh` may run though `Edit(test.sh)` is denied.
-                if *kind == PathAccess::Write && (exec.reads_only || exec.vetted) {
-                    return None;
-                }
-                let Some(touched) = &exec.touched else {
-                    return Some("a command with that many paths is".to_owned());
-                };
-                let counts =
-                    |touched: &&Touched| *kind == PathAccess::Read || exec.may_write(touched);
-                let hit = touched.iter().filter(counts).find(|touched| {
-                    touched.place.as_ref().is_ok_and(|place| {
-                        pattern.denies(&place.real) || pattern.denies(&place.lexical)
-                    })
-                })?;
-                Some(format!("a command with `{}` is", hit.text))
+                self.command_breaks(*kind, bound.pattern.as_ref(), exec)
             }
         }
     }

@@ -1,11 +1,14 @@
 //! How far a prefix rule carries: arguments are covered as data, but not those
 //! by which a program runs another, loads code, or writes where it should not.
 //!
-//! The programs are in [`super::guard_table`], to be reviewed line by line.
+//! The programs are in [`super::guard_table`] and [`super::guard_tools`], to be
+//! reviewed line by line.
 //! A program that is not there is held to rules that suit most programs.
 
 use super::bash::base_name;
+use super::guard_checks;
 use super::guard_table::{Covers, GUARDS, Guard, OTHER};
+use super::guard_tools::TOOLS;
 
 /// Which paths a covered command may have among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,12 @@ pub(crate) fn check(words: &[String], named: usize) -> Result<Reach, String> {
                 );
             }
         }
+        Covers::Wrapped => {
+            if named <= depth || first.starts_with('-') {
+                return refuse(guard.why);
+            }
+            return check(words.get(depth..).unwrap_or_default(), named - depth);
+        }
         Covers::Subcommands(open) => {
             let asks = matches!(first, "" | "--version" | "--help" | "-V" | "-h" | "--list");
             let named_enough = named > depth && !first.starts_with(['-', '+']);
@@ -62,6 +71,14 @@ pub(crate) fn check(words: &[String], named: usize) -> Result<Reach, String> {
         Covers::Arguments => {}
     }
     for (at, word) in words.iter().enumerate().skip(named.max(1)) {
+        if guard.operands_after_dashes && word == "--" {
+            break;
+        }
+        if guard.by_name
+            && let Some(form) = guard_checks::telling_option(word, words.get(at + 1))
+        {
+            return refuse(&format!("{form}: {}", guard.why));
+        }
         if let Some(form) = refused_word(guard, word) {
             return refuse(&format!("{form}: {}", guard.why));
         }
@@ -97,7 +114,8 @@ fn find(words: &[String]) -> (&'static Guard, usize) {
         .to_lowercase();
     let versionless =
         program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let named = |name: &str| GUARDS.iter().find(|guard| listed(guard.programs, name));
+    let rows = || GUARDS.iter().chain(TOOLS);
+    let named = |name: &str| rows().find(|guard| listed(guard.programs, name));
     if let Some(subcommand) = words.get(1) {
         let both = format!("{program} {subcommand}");
         if let Some(guard) = named(&both) {

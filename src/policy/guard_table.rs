@@ -12,6 +12,8 @@ pub(crate) enum Covers {
     Nothing,
     /// Arguments of a script that the rule names (or of a module, after `-m`).
     NamedScript,
+    /// A program that the rule names after the subcommand, judged by its own row.
+    Wrapped,
     /// Arguments of a subcommand that the rule names; these need no naming.
     Subcommands(&'static str),
     /// Arguments.
@@ -39,9 +41,15 @@ pub(crate) struct Guard {
     pub(crate) words: &'static str,
     pub(crate) reach: Reach,
     pub(crate) check: Option<Check>,
+    /// Whether options by which programs usually load or run something are
+    /// refused by their names, as nothing is known of this one.
+    pub(crate) by_name: bool,
+    /// Whether words after `--` are operands, or for what the workspace runs.
+    pub(crate) operands_after_dashes: bool,
 }
 
-const BASE: Guard = Guard {
+/// A program of which nothing is refused.
+pub(crate) const BASE: Guard = Guard {
     programs: "",
     why: "",
     covers: Covers::Arguments,
@@ -51,6 +59,8 @@ const BASE: Guard = Guard {
     words: "",
     reach: Reach::Workspace,
     check: None,
+    by_name: false,
+    operands_after_dashes: false,
 };
 
 const READER: Guard = Guard {
@@ -63,6 +73,7 @@ pub(crate) const OTHER: Guard = Guard {
     why: "such options usually run programs or load code or configuration",
     long: "command, config, editor, eval, exec, exec-batch, init-file, load, loader, pager, \
               plugin, plugin-dir, plugins, preload, rcfile, require, shell",
+    by_name: true,
     ..BASE
 };
 
@@ -179,6 +190,12 @@ pub(crate) const GUARDS: &[Guard] = &[
         programs: "git rebase",
         short: "xi",
         long: "exec, interactive, edit-todo",
+        check: Some(guard_checks::git_strategy),
+        ..GIT_BASE
+    },
+    Guard {
+        programs: "git merge, git cherry-pick, git revert",
+        check: Some(guard_checks::git_strategy),
         ..GIT_BASE
     },
     Guard {
@@ -225,6 +242,7 @@ pub(crate) const GUARDS: &[Guard] = &[
         long: "config",
         short: "Z",
         with_value: "jpF",
+        operands_after_dashes: true,
         ..BASE
     },
     Guard {
@@ -233,14 +251,6 @@ pub(crate) const GUARDS: &[Guard] = &[
         covers: Covers::Subcommands("build, doc, fmt, list, test, version, vet"),
         long: "exec, toolexec, vettool, ldflags, gcflags, asmflags, gccgoflags, overlay, \
               modfile, compiler, pkgdir",
-        ..BASE
-    },
-    Guard {
-        programs: "npm, pnpm, yarn, bun, deno",
-        why: "it runs or installs packages, or options name programs that it runs",
-        covers: Covers::Subcommands("test, t, run, run-script, ls, list, outdated"),
-        long: "browser, call, config, editor, git, globalconfig, init-module, node-options, \
-              prefix, script-shell, shell, userconfig, viewer",
         ..BASE
     },
     Guard {
@@ -258,14 +268,15 @@ pub(crate) const GUARDS: &[Guard] = &[
         why: "it loads a plugin or a configuration",
         long: "config-file, override-ini, pdbcls, pastebin, basetemp, rootdir, confcutdir, \
               debug, plugin",
-        short: "pco",
-        with_value: "kmrnW",
+        short: "co",
+        with_value: "kmprnW",
+        check: Some(guard_checks::pytest_plugin),
         ..BASE
     },
     Guard {
         programs: "aws, gcloud, az, gh, glab, pip, pipx, uv, poetry, pdm, conda, apt, apt-get, \
-              brew, apk, dnf, yum, gem, bundle, composer, dotnet, mvn, gradle, systemctl, nix, \
-              bazel, pre-commit, tox, nox",
+              brew, apk, dnf, yum, gem, bundle, composer, dotnet, systemctl, nix, \
+              pre-commit, tox, nox",
         why: "its subcommands differ too much; a prefix rule has to name one",
         covers: Covers::Subcommands(""),
         ..OTHER
@@ -292,12 +303,13 @@ pub(crate) const GUARDS: &[Guard] = &[
         long: "pre, hostname-bin, search-zip",
         short: "z",
         with_value: "ABCegGfjmtTMr",
+        operands_after_dashes: true,
         ..READER
     },
     Guard {
         programs: "sort, gsort",
         why: "sort writes files or runs a compressor by it",
-        long: "output, compress-program, temporary-directory",
+        long: "output, compress-program, temporary-directory, files0-from",
         short: "oT",
         with_value: "ktS",
         ..READER

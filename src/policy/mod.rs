@@ -8,37 +8,54 @@
 //!
 //! Allow rules are matched strictly and on real paths; deny and ask rules
 //! laxly, on the path as named and as it is, and with a directory they cover
-//! what is below it. A command that is not one plain command of literal words
-//! is allowed only by a rule with exactly its text, by a bare `Bash` rule or by
+//! what is below it. A deny or ask rule whose glob has no slash (`Read(*.pem)`)
+//! means such names in every directory of the workspace; `./*.pem` means the
+//! top. An allow rule means the top either way.
+//!
+//! A line of plain commands, joined by `&&`, `||`, `;` or `|`, is allowed when
+//! each of them is by itself. What is no plain command of literal words is
+//! allowed only by a rule with exactly its text, by a bare `Bash` rule or by
 //! `bypass`, the latter two only while no rule denies any command.
+//!
+//! A denial of paths holds for commands as far as their words show: what they
+//! name, what they would meet when they walk over directories, and every file
+//! for the commands of git that rewrite the workspace.
 //!
 //! Reading a directory does not mean reading every file in it: tools that walk
 //! ask [`Policy::may_read`] for each file. What a program does with what it is
 //! allowed to run (a build, a test, a script) is out of sight here.
 //!
-//! Decisions are synchronous; the only I/O is that of resolving paths.
+//! Decisions are synchronous; the only I/O is that of resolving paths, and of
+//! looking at the names that a glob or a walk would meet.
 
 mod bash;
 mod command;
 mod decide;
 mod exec;
+mod globs;
 mod guard;
 mod guard_checks;
 mod guard_table;
+mod guard_tools;
+mod list;
 mod mode;
+mod options;
 mod pattern;
 mod protect;
+mod repository;
 mod rule;
 mod scope;
 mod suggest;
+mod sweep;
 mod touched;
+mod tree;
 mod writes;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use command::{NotPlain, literal_words};
+pub use command::{NotPlain, literal_words, simple_commands};
 pub use mode::{Mode, OnAsk, UnknownMode};
 pub use rule::{Effect, Rule, RuleError};
 

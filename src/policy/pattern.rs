@@ -21,6 +21,8 @@ pub(crate) struct PathPattern {
     covers_below: bool,
     /// Whether the last glob is `**`, which covers the base itself too.
     covers_base: bool,
+    /// A glob of names alone, as `*.pem`: to a deny rule it means them anywhere.
+    anywhere: Option<GlobMatcher>,
     /// Every component, in lower case, to know what the rule names.
     components: Vec<String>,
 }
@@ -78,8 +80,10 @@ impl PathPattern {
         {
             matchers.push(compile(&above.join("/"))?);
         }
+        let of_names = root == Root::Workspace && !text.contains('/') && globs != ["**"];
         Ok(Self {
             root,
+            anywhere: matchers.first().filter(|_| of_names).cloned(),
             base: base.iter().collect(),
             covers_below: globs.is_empty() && text.ends_with('/'),
             covers_base: globs == ["**"],
@@ -151,7 +155,27 @@ impl BoundPattern {
             .iter()
             .chain(&self.linked_bases)
             .filter_map(|base| path.strip_prefix(base).ok())
-            .any(|rest| rest.ancestors().any(|above| self.matches(above)))
+            .any(|rest| {
+                rest.ancestors()
+                    .any(|above| self.matches(above) || self.names_anywhere(above))
+            })
+    }
+
+    fn names_anywhere(&self, path: &Path) -> bool {
+        let name = path.file_name().map(Path::new);
+        let glob = self.pattern.anywhere.as_ref();
+        name.is_some_and(|name| glob.is_some_and(|glob| glob.is_match(name)))
+    }
+
+    /// Whether the literal begin of the pattern lies below a directory.
+    pub(crate) fn is_below(&self, directory: &Path) -> bool {
+        let mut bases = self.bases.iter().chain(&self.linked_bases);
+        bases.any(|base| base.starts_with(directory) && base != directory)
+    }
+
+    /// Whether the pattern is about files of the job's directories.
+    pub(crate) fn is_inside(&self, scope: &Scope) -> bool {
+        self.bases.iter().any(|base| scope.contains(base))
     }
 
     fn matches(&self, rest: &Path) -> bool {

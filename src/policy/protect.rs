@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::repository::part_of_bare;
 use super::rule::PathAccess;
 use super::scope::{Located, normal, real_or_same};
 
@@ -23,6 +24,9 @@ const SECRET_FILES: &[&str] = &[
     "id_ecdsa",
     "id_ed25519",
 ];
+
+/// What looks like a file of credentials, and is there to be filled in.
+const EXAMPLES: &[&str] = &[".env.example", ".env.sample", ".env.template"];
 
 /// Credentials below the home directory, and whose name says too little elsewhere.
 const HOME_SECRETS: &[&str] = &[
@@ -101,7 +105,8 @@ impl Protections {
         if let Some(name) = secret_directory {
             return Some(protection("a place of credentials", name));
         }
-        if SECRET_FILES.contains(&last) || last.starts_with(".env.") {
+        let example = EXAMPLES.contains(&last);
+        if SECRET_FILES.contains(&last) || (last.starts_with(".env.") && !example) {
             return Some(protection("a file of credentials", last));
         }
         if self.is_secret_place(path) {
@@ -117,6 +122,9 @@ impl Protections {
         }
         if kind == PathAccess::Read {
             return None;
+        }
+        if let Some(name) = part_of_bare(path) {
+            return Some(protection("part of a bare repository", name));
         }
         let mine = self.of_the_run.iter().find(|mine| path.starts_with(mine))?;
         let name = mine

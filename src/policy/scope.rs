@@ -1,8 +1,8 @@
 //! Where a path really leads: symbolic links resolved, magic links refused,
 //! and whether that is inside the directories of the job.
 //!
-//! This is the one place of policy that looks at the disk, and it only reads
-//! names: a decision about a path that ignores links decides nothing.
+//! This looks at the disk, and only at names: a decision about a path that
+//! ignores links decides nothing.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};

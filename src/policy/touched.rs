@@ -34,8 +34,16 @@ enum Names {
 }
 
 /// What a command may touch; none when there is too much to look at.
-pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<Touched>> {
+/// `expanded` is what its globs stand for.
+pub(crate) fn touched(
+    command: &CommandLine<'_>,
+    expanded: &[(usize, String)],
+    scope: &Scope,
+) -> Option<Vec<Touched>> {
     let mut found = Vec::new();
+    for (at, name) in expanded {
+        add((name, Some(*at)), Names::All, scope, &mut found)?;
+    }
     match &command.words {
         Ok(words) => {
             let (program, arguments) = words.split_first()?;
@@ -53,6 +61,9 @@ pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<To
                 } else {
                     names
                 };
+                if leaves_out(base_name(program), word) {
+                    continue;
+                }
                 for part in parts_of(word) {
                     add((part, Some(at + 1)), names, scope, &mut found)?;
                 }
@@ -66,6 +77,15 @@ pub(crate) fn touched(command: &CommandLine<'_>, scope: &Scope) -> Option<Vec<To
         }
     }
     Some(found)
+}
+
+/// Whether a word names what a search shall not open.
+fn leaves_out(program: &str, word: &str) -> bool {
+    let searches = matches!(
+        program,
+        "grep" | "egrep" | "fgrep" | "rgrep" | "diff" | "du"
+    );
+    searches && (word.starts_with("--exclude=") || word.starts_with("--exclude-dir="))
 }
 
 /// A word, the values in it, and what may stick to a short option.

@@ -60,6 +60,12 @@ const RUNNERS: &[Runner] = &[
         reads: "-j, -l, --jobs",
     },
     Runner {
+        programs: "eslint, flake8, golangci-lint, hadolint, mypy, pylint, pyright, ruff check, shellcheck, \
+                   staticcheck, yamllint",
+        flags: "-q, -v, --quiet, --strict, --verbose",
+        reads: "--ext, --exclude, --ignore, --select",
+    },
+    Runner {
         programs: "gcc, g++, cc, c++, clang, clang++, rustc",
         flags: "-c, -g, -E, -S, -Wall, -Wextra, -Werror, -fsyntax-only, -O0, -O1, -O2, -O3",
         reads: "-I, -L, -isystem, -iquote, -include, --edition, --crate-type, --crate-name",
@@ -121,6 +127,82 @@ pub(super) fn is_written(words: &[String], spelled: usize, at: usize) -> bool {
             !(takes_none || runner.reads_value_of(option))
         }
         Some(_) | None => false,
+    }
+}
+
+/// Subcommands of git that write the files of the workspace.
+const GIT_TREE: &str = "am, apply, bisect, checkout, checkout-index, cherry-pick, clean, merge, \
+              merge-file, mv, pull, read-tree, rebase, reset, restore, revert, rm, \
+              sparse-checkout, stash, submodule, switch, update-index, worktree";
+
+/// Subcommands of git whose paths are written only where they are named.
+const GIT_NAMED: &str = "checkout-index, clean, mv, restore, rm";
+
+/// Commands that leave the tree alone although others of their kind do not.
+const GIT_HARMLESS: &[&[&str]] = &[
+    &["stash", "list"],
+    &["stash", "show"],
+    &["apply", "--check"],
+    &["apply", "--stat"],
+    &["apply", "--numstat"],
+];
+
+/// Whether a command may rewrite any file of the workspace, named or not.
+pub(super) fn rewrites_tree(words: &[String]) -> bool {
+    let [program, arguments @ ..] = words else {
+        return false;
+    };
+    let program = program.rsplit('/').next().unwrap_or(program);
+    // Options of git itself come first; what they take is not known here.
+    let subcommand = match arguments.first() {
+        Some(first) if program == "git" => first.as_str(),
+        _ => return false,
+    };
+    if subcommand.starts_with('-') {
+        return true;
+    }
+    if !listed(GIT_TREE, subcommand) {
+        return false;
+    }
+    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let harmless = GIT_HARMLESS.iter().any(|known| texts.starts_with(known))
+        && !texts
+            .iter()
+            .any(|word| *word == "--apply" || *word == "--index");
+    // A pathspec can say more than the path it looks like.
+    let magic = |word: &&str| word.contains(['*', '?', '[']) || word.starts_with(':');
+    let rest = texts.get(1..).unwrap_or_default();
+    let operands: Vec<&str> = rest
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .copied()
+        .collect();
+    let from_file = rest.iter().any(|word| word.starts_with("--pathspec"));
+    let plain = !operands.is_empty() && !operands.iter().any(magic) && !from_file;
+    match (subcommand, rest) {
+        _ if harmless => false,
+        // A new branch from where the tree stands.
+        ("checkout", ["-b", _]) | ("switch", ["-c" | "--create", _]) => false,
+        ("checkout", ["--", ..]) => !plain,
+        ("reset", _) => {
+            rest.iter().any(|word| {
+                ["--h", "--m", "--k"]
+                    .iter()
+                    .any(|mode| word.starts_with(mode))
+            }) && !rest.contains(&"--mixed")
+        }
+        _ => !(listed(GIT_NAMED, subcommand) && plain),
+    }
+}
+
+/// Whether a command leaves what is below a directory that it is given as it
+/// is: `git add .` only takes note of it.
+pub(super) fn leaves_files_alone(words: &[String]) -> bool {
+    let first = words.get(1).map_or("", String::as_str);
+    match words.first().map(String::as_str) {
+        Some("git") => listed("add, branch, commit, fetch, push, tag", first),
+        Some("mkdir" | "touch") => true,
+        _ => false,
     }
 }
 

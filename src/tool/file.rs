@@ -35,7 +35,7 @@ pub(super) enum Found {
 
 /// Opens the real path `real` for reading, without following a link, waiting
 /// for a FIFO or touching a device. `shown` is its name in messages.
-pub(super) fn open(real: &Path, shown: &str) -> Result<Found, String> {
+pub(super) fn open(place: &Place, real: &Path, shown: &str) -> Result<Found, String> {
     let failed = |error: std::io::Error| format!("cannot read `{shown}`: {}", reason(&error));
     let kind = real.symlink_metadata().map_err(failed)?.file_type();
     if kind.is_dir() {
@@ -47,6 +47,7 @@ pub(super) fn open(real: &Path, shown: &str) -> Result<Found, String> {
     let metadata = file.metadata().map_err(failed)?;
     // The name may have changed hands between the look and the opening.
     refuse_special(metadata.file_type(), shown)?;
+    refuse_foreign_link(place, &metadata, shown)?;
     Ok(Found::File(Opened { file, metadata }))
 }
 
@@ -110,6 +111,25 @@ fn refuse_special(kind: FileType, shown: &str) -> Result<(), String> {
     Err(format!("`{shown}` is {name}, not a regular file"))
 }
 
+/// A hard link may be another name of a file outside that policy would refuse.
+/// Build directories and package stores are full of harmless ones, and whoever
+/// can link to a file of their own could as well copy it; what only a link can
+/// bring in is a file of somebody else.
+fn refuse_foreign_link(place: &Place, file: &Metadata, shown: &str) -> Result<(), String> {
+    if file.nlink() < 2 {
+        return Ok(());
+    }
+    let owner = place.workspace.metadata().map(|data| data.uid());
+    if owner.is_ok_and(|owner| owner == file.uid()) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{shown}` has {} hard links and belongs to another user, so it may be a file from \
+         outside the workspace",
+        file.nlink()
+    ))
+}
+
 /// An existing file that is about to be replaced.
 #[derive(Debug)]
 pub(super) struct Existing {
@@ -144,7 +164,7 @@ impl Target {
             });
         }
         let real = real(place, path, work, Access::Write)?;
-        let Opened { file, metadata } = match open(&real, &shown)? {
+        let Opened { file, metadata } = match open(place, &real, &shown)? {
             Found::File(opened) => opened,
             Found::Directory => return Err(format!("`{shown}` is a directory").into()),
         };

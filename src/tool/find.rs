@@ -101,7 +101,7 @@ fn find(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
     let asked = path::resolve_or_workspace(place, args.path.as_deref())?;
     let root = file::real(place, &asked, work, Access::Read)?;
     let shown_root = path::display(place, &asked);
-    if let Found::File(_) = file::open(&root, &shown_root)? {
+    if let Found::File(_) = file::open(place, &root, &shown_root)? {
         return Err(format!("`{shown_root}` is a file, not a directory").into());
     }
     let limit = args.limit.unwrap_or(NAMES).clamp(1, NAMES);

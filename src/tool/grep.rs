@@ -158,7 +158,7 @@ fn grep(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
         work,
     };
     let mut gaps = Gaps::default();
-    match file::open(&root, &shown_root)? {
+    match file::open(place, &root, &shown_root)? {
         Found::File(opened) => search.file(opened, shown_root, &mut gaps)?,
         Found::Directory => {
             let wanted = Wanted {
@@ -168,7 +168,7 @@ fn grep(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
             };
             gaps = walk::walk(&root, &wanted, work, |entry, below, gaps| {
                 let shown = path::display(place, &walk::asked_path(&asked, below));
-                match file::open(entry.path(), &shown) {
+                match file::open(place, entry.path(), &shown) {
                     Ok(Found::File(opened)) => search.file(opened, shown, gaps)?,
                     Ok(Found::Directory) | Err(_) => gaps.unreadable(),
                 }

@@ -90,7 +90,7 @@ impl Tool for Ls {
                 let asked = path::resolve_or_workspace(&place, args.path.as_deref())?;
                 let shown = path::display(&place, &asked);
                 let real = file::real(&place, &asked, work, Access::Read)?;
-                match file::open(&real, &shown)? {
+                match file::open(&place, &real, &shown)? {
                     Found::Directory => list(&real, &shown, args.limit, work),
                     Found::File(_) => Err(format!("`{shown}` is a file, not a directory").into()),
                 }

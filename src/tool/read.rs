@@ -115,7 +115,7 @@ fn read(
     let asked = path::resolve(place, &args.path)?;
     let shown = path::display(place, &asked);
     let real = file::real(place, &asked, work, Access::Read)?;
-    let Opened { file, metadata } = match file::open(&real, &shown)? {
+    let Opened { file, metadata } = match file::open(place, &real, &shown)? {
         Found::File(opened) => opened,
         Found::Directory => return ls::list(&real, &shown, None, work),
     };

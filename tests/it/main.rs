@@ -31,6 +31,8 @@ mod policy_command;
 mod policy_path;
 mod policy_reach;
 mod policy_rule;
+mod policy_tools;
+mod policy_tree;
 mod policy_writes;
 mod process;
 mod readme;

@@ -322,7 +322,7 @@ fn denials_cover_directories_and_beat_everything() {
     check(
         &world,
         &policy,
-        &["w srcx", "r src/a.rs", "r sub/x.pem", "w secret/x"],
+        &["w srcx", "r src/a.rs", "r sub/x.pen", "w secret/x"],
         &[
             "w src/a.rs",
             "w src/deep/x",
@@ -330,6 +330,7 @@ fn denials_cover_directories_and_beat_everything() {
             "r secret",
             "r secret/a/b",
             "r x.pem",
+            "r sub/x.pem",
             "r a/private/b",
             "r a/private",
         ],

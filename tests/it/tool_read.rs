@@ -246,3 +246,47 @@ async fn directories_are_listed() {
     scene.put("d/b", "").put("d/a/x", "");
     assert_eq!(scene.ok("read", json!({"path": "d"})).await, "a/\nb");
 }
+
+/// A file of another user that can be linked to: one made so, or one that the
+/// system has under several names.
+fn of_somebody_else(scene: &Scene) -> std::path::PathBuf {
+    use std::os::unix::fs::{MetadataExt, chown};
+    scene.put("foreign", "x\n");
+    std::fs::hard_link(scene.path("foreign"), scene.path("twin")).expect("a link");
+    if chown(scene.path("foreign"), Some(12_345), None).is_ok() {
+        return scene.path("foreign");
+    }
+    let mine = std::fs::metadata(scene.path("foreign"))
+        .expect("a file")
+        .uid();
+    let linked = |path: &std::path::Path| {
+        path.symlink_metadata()
+            .is_ok_and(|data| data.is_file() && data.nlink() > 1 && data.uid() != mine)
+    };
+    [
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/lib/git-core",
+        "/usr/share/zoneinfo",
+    ]
+    .iter()
+    .filter_map(|folder| std::fs::read_dir(folder).ok())
+    .flatten()
+    .filter_map(|entry| Some(entry.ok()?.path()))
+    .find(|path| linked(path))
+    .expect("the system has a file with two names")
+}
+
+#[tokio::test]
+async fn a_hard_link_to_a_file_of_another_user_is_refused() {
+    let scene = Scene::new();
+    let foreign = of_somebody_else(&scene);
+    let why = scene.refused("read", json!({"path": foreign})).await;
+    assert!(why.contains("belongs to another user"), "{why}");
+    let args = json!({"path": foreign, "pattern": "x"});
+    let why = scene.refused("grep", args).await;
+    assert!(why.contains("belongs to another user"), "{why}");
+    scene.put("own", "x\n");
+    std::fs::hard_link(scene.path("own"), scene.path("own twin")).unwrap();
+    assert_eq!(scene.ok("read", json!({"path": "own"})).await, "x\n");
+}
