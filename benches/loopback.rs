@@ -8,7 +8,6 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    clippy::panic,
     reason = "a benchmark measures, prints, and stops at the first surprise"
 )]
 

@@ -1,5 +1,11 @@
 //! The integration tests: one crate, one file an area.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its scaffolding too"
+)]
+
 mod cli_commands;
 mod cli_exit_codes;
 mod cli_inputs;
