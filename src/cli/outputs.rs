@@ -138,10 +138,17 @@ struct ResultFile(RunDirectory);
 
 impl Sink for ResultFile {
     fn write(&mut self, event: &Event, _line: &str) -> Result<(), SinkError> {
-        match &event.kind {
-            EventKind::RunEnd(end) => report::write_result(&self.0.result(), &end.result),
-            _ => Ok(()),
+        let EventKind::RunEnd(end) = &event.kind else {
+            return Ok(());
+        };
+        // Somebody removed the directory, and a late file brought it back: a
+        // result in it would promise a log that nobody can read.
+        let log = self.0.events();
+        if !log.exists() {
+            let gone = io::Error::new(io::ErrorKind::NotFound, "the run's log was removed");
+            return Err(SinkError::new("keep", log.display().to_string(), gone));
         }
+        report::write_result(&self.0.result(), &end.result)
     }
 
     fn finish(&mut self) -> Result<(), SinkError> {

@@ -27,7 +27,8 @@ pub struct ResultDocument {
     pub reason: Reason,
     /// The process's exit status.
     pub exit_code: u8,
-    /// The model's last text.
+    /// The model's answer, or what it said when a limit made it wrap up. Empty
+    /// when the run stopped before either; `turn:end` has its last text.
     pub final_text: String,
     /// `provider/id`.
     pub model: String,

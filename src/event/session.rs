@@ -136,7 +136,8 @@ pub struct TurnStart {
 pub struct TurnEnd {
     /// How the turn ended.
     pub status: TurnStatus,
-    /// The model's last text.
+    /// The model's last text; an answer only when `status` is `ok`, or `limit`
+    /// after a closing step.
     pub final_text: String,
     /// The number of model calls that gave a reply.
     pub steps: u32,

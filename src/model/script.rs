@@ -150,7 +150,9 @@ pub(super) struct ReplySpec {
     pub(super) thinking: Option<String>,
     #[serde(default)]
     pub(super) calls: Vec<CallSpec>,
-    #[serde(default, deserialize_with = "usage")]
+    /// None for a provider that does not say: `usage: null`. Without the key
+    /// nothing was used, since no provider was asked.
+    #[serde(default = "no_usage", deserialize_with = "usage")]
     pub(super) usage: Option<Usage>,
     pub(super) stop: Option<Stop>,
     #[serde(default, deserialize_with = "duration")]
@@ -224,6 +226,12 @@ struct UsageSpec {
     cache_read: u64,
     #[serde(default)]
     cache_write: u64,
+}
+
+/// What a reply used that names no usage.
+#[expect(clippy::unnecessary_wraps, reason = "the field's default has its type")]
+fn no_usage() -> Option<Usage> {
+    Some(Usage::default())
 }
 
 fn usage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {

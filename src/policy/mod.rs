@@ -78,7 +78,7 @@ pub struct Permissions {
     pub deny: Vec<Rule>,
     /// What an ask rule means.
     pub on_ask: OnAsk,
-    /// Whether the first denial ends the run; the engine acts on it.
+    /// Whether a run with a denial exits with status 3 once it has finished.
     pub fail_on_denied: bool,
     /// Directories that count as the workspace; relative ones start from it.
     pub additional_directories: Vec<PathBuf>,

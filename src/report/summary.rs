@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::event::{
     Artifacts, Budget, ChangedFile, Denial, ErrorReport, Event, EventKind, JobEnd, MessageComplete,
-    Place, Reason, ResultDocument, RunStart, ToolCount, ToolError, ToolErrorStatus, Warning,
+    Place, Reason, ResultDocument, RunStart, ToolCount, ToolError, ToolErrorStatus, TurnStatus,
+    Warning,
 };
 use crate::message::Usage;
 
@@ -40,6 +41,10 @@ struct JobFold {
     end: Option<JobEnd>,
     model: String,
     final_text: String,
+    /// Whether the current step is the closing one.
+    closing: bool,
+    /// Whether a closing reply said something in this turn.
+    wrapped_up: bool,
     turns: u32,
     tool_calls: BTreeMap<String, ToolCount>,
     usage: Usage,
@@ -180,8 +185,16 @@ impl JobFold {
                 self.model.clone_from(&ready.model);
             }
             EventKind::MessageComplete(message) => self.reply(place, message),
+            EventKind::TurnStart(_) if is_main(place) => self.wrapped_up = false,
+            EventKind::StepStart(start) if is_main(place) => self.closing = start.closing,
             EventKind::TurnEnd(end) if is_main(place) => {
-                self.final_text.clone_from(&end.final_text);
+                // What a model said on its way to an answer is none.
+                let wrapped_up = end.status == TurnStatus::Limit && self.wrapped_up;
+                if end.status == TurnStatus::Ok || wrapped_up {
+                    self.final_text.clone_from(&end.final_text);
+                } else {
+                    self.final_text.clear();
+                }
             }
             EventKind::RetryStart(_) => self.retries += 1,
             EventKind::Diff(diff) => {
@@ -213,6 +226,7 @@ impl JobFold {
     fn reply(&mut self, place: &Place, message: &MessageComplete) {
         if message.agent_id == "main" {
             self.turns += 1;
+            self.wrapped_up |= self.closing && !message.content.trim().is_empty();
         }
         self.usage.add(&message.usage);
         self.cost_usd.add(message.cost_usd);

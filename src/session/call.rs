@@ -1,4 +1,4 @@
-//! One tool call that runs: its updates, its end, what is told of it.
+//! One tool call that runs: its updates, its result, what tells of its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,8 @@ pub(super) struct Runner<'s> {
     pub(super) activity: &'s Activity,
     pub(super) feed: &'s Feed,
     pub(super) cancel: &'s CancellationToken,
-    pub(super) name: &'s str,
+    /// Unique in the session; prefixes the names of spilled outputs.
+    pub(super) name: String,
 }
 
 /// A call that ended, or never ran.
@@ -46,10 +47,55 @@ pub(super) struct Finished {
     pub(super) ran: bool,
     /// The files it wrote, relative to the workspace.
     pub(super) files: Vec<String>,
+    /// What tells of its end, once its result is kept.
+    pub(super) end: EventKind,
+}
+
+impl Finished {
+    /// Puts a note behind the result, for the model and for whoever listens.
+    pub(super) fn add_note(&mut self, note: &str) {
+        self.content.push(Content::text(note));
+        match &mut self.end {
+            EventKind::ToolComplete(end) => add_paragraph(&mut end.content, note),
+            EventKind::ToolError(end) => add_paragraph(&mut end.content, note),
+            _ => {}
+        }
+    }
+
+    /// A call that is not run.
+    pub(super) fn refused(
+        call: &ToolCall,
+        title: String,
+        status: ToolErrorStatus,
+        message: String,
+    ) -> Self {
+        Self {
+            content: vec![Content::text(message.clone())],
+            text: message.clone(),
+            details: None,
+            is_error: true,
+            // A refused call counts as a repeat too: a model that insists is stuck.
+            ran: matches!(
+                status,
+                ToolErrorStatus::InvalidInput | ToolErrorStatus::NotFound
+            ),
+            files: Vec::new(),
+            end: EventKind::ToolError(ToolError {
+                agent_id: "main".to_owned(),
+                tool_name: call.name.clone(),
+                title,
+                content: message,
+                tool_call_id: call.id.clone(),
+                duration_ms: 0,
+                status,
+                exit_code: None,
+            }),
+        }
+    }
 }
 
 impl Runner<'_> {
-    /// Runs a call that was allowed and tells how it ended.
+    /// Runs a call that was allowed. `index` counts the calls of the reply.
     pub(super) async fn run(
         &self,
         call: &ToolCall,
@@ -60,7 +106,7 @@ impl Runner<'_> {
         let started = clock::monotonic();
         self.activity.touch();
         let title = tool.title(&args);
-        let call_id = file_name(self.name, index, &call.id);
+        let call_id = file_name(&self.name, index, &call.id);
         let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
         let permit = self.workbench.permit(&tool.spec().name);
         let running = tool.call(
@@ -80,42 +126,7 @@ impl Runner<'_> {
         );
         let output = self.follow(call, running, waiting).await;
         self.activity.touch();
-        self.tell_end(call, title, output, clock::elapsed_ms(started))
-            .await
-    }
-
-    /// Tells that a call is not run.
-    pub(super) async fn refuse(
-        &self,
-        call: &ToolCall,
-        title: String,
-        status: ToolErrorStatus,
-        message: String,
-    ) -> Finished {
-        self.feed
-            .send(EventKind::ToolError(ToolError {
-                agent_id: "main".to_owned(),
-                tool_name: call.name.clone(),
-                title,
-                content: message.clone(),
-                tool_call_id: call.id.clone(),
-                duration_ms: 0,
-                status,
-                exit_code: None,
-            }))
-            .await;
-        Finished {
-            content: vec![Content::text(message.clone())],
-            text: message,
-            details: None,
-            is_error: true,
-            // A refused call counts as a repeat too: a model that insists is stuck.
-            ran: matches!(
-                status,
-                ToolErrorStatus::InvalidInput | ToolErrorStatus::NotFound
-            ),
-            files: Vec::new(),
-        }
+        self.finished(call, title, output, clock::elapsed_ms(started))
     }
 
     /// Waits for a call and passes its partial output on. A tool that was
@@ -155,7 +166,7 @@ impl Runner<'_> {
             .await;
     }
 
-    async fn tell_end(
+    fn finished(
         &self,
         call: &ToolCall,
         title: String,
@@ -172,7 +183,7 @@ impl Runner<'_> {
                 shown.display().to_string()
             })
             .collect();
-        let kind = match output.failure {
+        let end = match output.failure {
             None => EventKind::ToolComplete(ToolComplete {
                 agent_id: "main".to_owned(),
                 tool_name: call.name.clone(),
@@ -200,7 +211,6 @@ impl Runner<'_> {
                 exit_code: output.exit_code,
             }),
         };
-        self.feed.send(kind).await;
         Finished {
             content: output.content,
             text,
@@ -208,6 +218,7 @@ impl Runner<'_> {
             is_error: output.failure.is_some(),
             ran: true,
             files,
+            end,
         }
     }
 }
@@ -218,6 +229,13 @@ fn abandoned() -> ToolOutput {
         failure: Some(Failure::Aborted),
         ..ToolOutput::error(notes::interrupted_call())
     }
+}
+
+fn add_paragraph(text: &mut String, paragraph: &str) {
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(paragraph);
 }
 
 fn text_of(content: &[Content]) -> String {

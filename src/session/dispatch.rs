@@ -16,7 +16,7 @@ use crate::event::{
     EventKind, LimitKind, LoopAction, LoopDetected, PermissionRequest, PermissionResponse,
     ToolErrorStatus, ToolStart,
 };
-use crate::message::{AssistantMessage, Content, Message, StopReason, ToolCall, ToolResult};
+use crate::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResult};
 use crate::policy::{Decision, Verdict};
 use crate::store::{EntryKind, Store, StoreError};
 use crate::tool::Tool;
@@ -83,7 +83,7 @@ pub(super) struct Worked {
     pub(super) outcome: Result<(), Stop>,
 }
 
-impl Batch<'_> {
+impl<'s> Batch<'s> {
     /// Runs the reply's calls. Without `tools` none runs, and each is told so.
     pub(super) async fn run(mut self, reply: &AssistantMessage, tools: bool) -> Worked {
         let forbidden = forbidden(reply.stop_reason, tools);
@@ -92,7 +92,8 @@ impl Batch<'_> {
         let mut files = Vec::new();
         let mut stop = None;
         let mut group = 0;
-        while !rest.is_empty() {
+        let mut stored = Ok(());
+        while stored.is_ok() && !rest.is_empty() {
             if stop.is_none() && self.interrupt.token().is_cancelled() {
                 stop = Some(sample::interrupted(self.interrupt));
             }
@@ -101,6 +102,7 @@ impl Batch<'_> {
                 None => self.group_size(rest),
                 Some(_) => rest.len(),
             };
+            let first = calls.len() - rest.len();
             let (now, later) = rest.split_at(size);
             rest = later;
             let mut taken = Vec::with_capacity(now.len());
@@ -109,13 +111,24 @@ impl Batch<'_> {
                 taken.push(call);
                 stop = stop.or(tripped);
             }
-            for (call, mut finished) in self.run_group(taken).await {
+            let feed = self.feed.clone();
+            let runner = self.runner(&feed);
+            let running = taken.into_iter().zip(first..);
+            let running: Vec<_> = running
+                .map(|(taken, index)| conclude(&runner, index, taken))
+                .collect();
+            let mut ended = futures_util::stream::iter(running).buffered(PARALLEL_MAX);
+            while let Some((call, mut finished)) = ended.next().await {
                 files.append(&mut finished.files);
                 match self.settle(call, finished, stop.is_some()).await {
                     Ok(tripped) => stop = stop.or(tripped),
-                    Err(error) => return Worked::new(files, Some(error.into())),
+                    // What runs beside it still gets its end told.
+                    Err(error) => stored = stored.and(Err(error)),
                 }
             }
+        }
+        if let Err(error) = stored {
+            return Worked::new(files, Some(error.into()));
         }
         if self.interrupt.token().is_cancelled() {
             stop = Some(sample::interrupted(self.interrupt));
@@ -291,74 +304,81 @@ impl Batch<'_> {
         )))
     }
 
-    /// Runs what was allowed, side by side; gives every outcome in call order.
-    async fn run_group<'c>(&self, taken: Vec<Taken<'c>>) -> Vec<(&'c ToolCall, Finished)> {
-        let runner = Runner {
+    /// What the calls of a group run with.
+    fn runner<'f>(&self, feed: &'f Feed) -> Runner<'f>
+    where
+        's: 'f,
+    {
+        Runner {
             workbench: self.workbench,
             activity: self.activity,
-            feed: &self.feed,
+            feed,
             cancel: self.interrupt.token(),
-            name: &self.name,
-        };
-        let calls: Vec<_> = taken
-            .into_iter()
-            .enumerate()
-            .map(|(index, taken)| conclude(&runner, index, taken))
-            .collect();
-        futures_util::stream::iter(calls)
-            .buffered(PARALLEL_MAX)
-            .collect()
-            .await
+            name: self.name.clone(),
+        }
     }
 
-    /// Writes a call's result into the history and watches for repeats, unless
-    /// the turn is over anyway.
+    /// Writes a call's result into the history and then tells its end. Watches
+    /// for repeats, unless the turn is over anyway.
     async fn settle(
         &mut self,
         call: &ToolCall,
-        finished: Finished,
+        mut finished: Finished,
         over: bool,
     ) -> Result<Option<Stop>, StoreError> {
-        let mut content = finished.content;
-        let mut stop = None;
-        if finished.ran && !over {
-            let repeated = self
-                .repeats
-                .note(&call.name, &call.arguments, &finished.text);
-            self.accounts.book_repeats(self.repeats.count());
-            if let Some((action, count)) = repeated {
-                self.feed
-                    .send(EventKind::LoopDetected(LoopDetected {
-                        tool_name: call.name.clone(),
-                        count,
-                        action,
-                    }))
-                    .await;
-                match action {
-                    LoopAction::Remind => {
-                        content.push(Content::text(notes::repeated(
-                            count,
-                            self.accounts.limits().max_repeats,
-                        )));
-                    }
-                    LoopAction::Stop => {
-                        self.accounts.reached(LimitKind::Repeats, &self.feed).await;
-                        stop = Some(Stop::Limit(LimitKind::Repeats));
-                    }
-                }
-            }
-        }
+        let repeated = if finished.ran && !over {
+            self.note_repeat(call, &mut finished)
+        } else {
+            None
+        };
         let result = ToolResult {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
-            content,
+            content: finished.content,
             details: finished.details,
             is_error: finished.is_error,
             timestamp: clock::unix_ms(),
         };
-        self.store
-            .append(EntryKind::Message(Arc::new(Message::ToolResult(result))))?;
-        Ok(stop)
+        let stored = self
+            .store
+            .append(EntryKind::Message(Arc::new(Message::ToolResult(result))));
+        // The call did end, whether or not its result could be kept.
+        self.feed.send(finished.end).await;
+        let Some((action, count)) = repeated else {
+            return stored.map(|_| None);
+        };
+        self.feed
+            .send(EventKind::LoopDetected(LoopDetected {
+                tool_name: call.name.clone(),
+                count,
+                action,
+            }))
+            .await;
+        stored?;
+        match action {
+            LoopAction::Remind => Ok(None),
+            LoopAction::Stop => {
+                self.accounts.reached(LimitKind::Repeats, &self.feed).await;
+                Ok(Some(Stop::Limit(LimitKind::Repeats)))
+            }
+        }
+    }
+
+    /// Counts a call that ran; one that repeats itself is told so.
+    fn note_repeat(
+        &mut self,
+        call: &ToolCall,
+        finished: &mut Finished,
+    ) -> Option<(LoopAction, u32)> {
+        let repeated = self
+            .repeats
+            .note(&call.name, &call.arguments, &finished.text);
+        self.accounts.book_repeats(self.repeats.count());
+        if let Some((LoopAction::Remind, count)) = repeated {
+            let most = self.accounts.limits().max_repeats;
+            finished.add_note(&notes::repeated(count, most));
+        }
+        repeated
     }
 }
 
@@ -384,7 +404,7 @@ fn forbidden(stop_reason: StopReason, tools: bool) -> Option<Forbidden> {
     Some(Forbidden { status, note })
 }
 
-/// Brings one call to its end: runs it, or tells that it is not run.
+/// Brings one call to its end: runs it, or says why it is not run.
 async fn conclude<'c>(
     runner: &Runner<'_>,
     index: usize,
@@ -393,14 +413,8 @@ async fn conclude<'c>(
     match taken {
         Taken::Allowed(call, examined) if runner.cancel.is_cancelled() => {
             let title = examined.tool.title(&examined.args);
-            let finished = runner
-                .refuse(
-                    call,
-                    title,
-                    ToolErrorStatus::Skipped,
-                    notes::skipped_call().to_owned(),
-                )
-                .await;
+            let note = notes::skipped_call().to_owned();
+            let finished = Finished::refused(call, title, ToolErrorStatus::Skipped, note);
             (call, finished)
         }
         Taken::Allowed(call, examined) => {
@@ -408,10 +422,12 @@ async fn conclude<'c>(
             (call, finished)
         }
         Taken::Refused(call, refused) => {
-            let finished = runner
-                .refuse(call, refused.title, refused.status, refused.message)
-                .await;
-            (call, finished)
+            let Refused {
+                title,
+                status,
+                message,
+            } = refused;
+            (call, Finished::refused(call, title, status, message))
         }
     }
 }

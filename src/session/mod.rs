@@ -76,9 +76,11 @@ use crate::event::{
 };
 use crate::message::{Message, UserMessage};
 use crate::model::{Client, ToolDefinition};
+use crate::policy::Policy;
 use crate::store::{EntryId, EntryKind, Store};
 
 use budget::Accounts;
+use estimate::ContextMeter;
 use feed::Feed;
 use repeat::RepeatGuard;
 
@@ -90,6 +92,9 @@ pub use stop::{Answer, Stop};
 pub use workbench::Workbench;
 pub use working_copy::WorkingCopy;
 
+/// The allow rules that the system prompt names.
+const ALLOW_RULES_SHOWN: usize = 50;
+
 /// A conversation with a model that may use tools.
 #[derive(Debug)]
 pub struct Session {
@@ -98,6 +103,7 @@ pub struct Session {
     sampling: Sampling,
     system: String,
     tools: Arc<[ToolDefinition]>,
+    context: ContextMeter,
     workbench: Workbench,
     working_copy: WorkingCopy,
     store: Store,
@@ -130,10 +136,13 @@ impl Session {
         );
         let accounts = Accounts::new(options.limits, options.deadline, &model);
         options.sampling.thinking = model.clamp_thinking(options.sampling.thinking);
+        let system = system_prompt(&options.workbench, &options.instructions);
+        let tools = options.workbench.definitions();
         let mut session = Self {
             id,
-            system: system_prompt(&options.workbench, &options.instructions),
-            tools: options.workbench.definitions(),
+            context: ContextMeter::new(&system, &tools),
+            system,
+            tools,
             client: options.client,
             sampling: options.sampling,
             workbench: options.workbench,
@@ -222,7 +231,10 @@ impl Session {
     /// Puts the input behind a valid history.
     fn accept(&mut self, text: &str) -> Result<EntryId, Stop> {
         mend::answer_open_calls(&mut self.store)?;
-        self.append_user(text)
+        let entry = self.append_user(text)?;
+        // The first flush runs while the model is asked.
+        self.store.step_ended()?;
+        Ok(entry)
     }
 
     fn append_user(&mut self, text: &str) -> Result<EntryId, Stop> {
@@ -313,9 +325,24 @@ fn system_prompt(workbench: &Workbench, instructions: &Instructions) -> String {
         workspace: &workbench.place().workspace,
         date: &crate::clock::date(),
         mode: mode.name(),
-        allowed: mode.allows(),
+        allowed: &allowed(workbench.policy()),
         instructions: instructions.task.as_deref(),
         append: instructions.append.as_deref(),
     }
     .render()
+}
+
+/// What the mode allows, and each rule that allows more.
+fn allowed(policy: &Policy) -> String {
+    let rules = &policy.permissions().allow;
+    let mut allowed = policy.mode().allows().to_owned();
+    for rule in rules.iter().take(ALLOW_RULES_SHOWN) {
+        allowed.push_str(", ");
+        allowed.push_str(rule.text());
+    }
+    if rules.len() > ALLOW_RULES_SHOWN {
+        let more = rules.len() - ALLOW_RULES_SHOWN;
+        allowed.push_str(&format!(" and {more} more rules"));
+    }
+    allowed
 }

@@ -130,7 +130,7 @@ impl Turn<'_> {
     /// Asks the books what the next call may be.
     async fn plan(&mut self) -> Result<StepPlan, Stop> {
         let session = &mut *self.session;
-        let prompt_tokens = prompt_tokens(session);
+        let prompt_tokens = session.context.tokens(session.store.tree().messages());
         let next = NextCall {
             first: self.steps == 0,
             prompt_tokens,
@@ -397,18 +397,4 @@ fn failed_reply(stop: &Stop) -> AssistantMessage {
         error_message: Some(stop.to_string()),
         timestamp: clock::unix_ms(),
     }
-}
-
-/// The estimate of the next request's prompt.
-fn prompt_tokens(session: &Session) -> u64 {
-    let tools: u64 = session
-        .tools
-        .iter()
-        .map(|tool| {
-            estimate::text_tokens(&tool.description)
-                + estimate::text_tokens(&tool.parameters.to_string())
-        })
-        .sum();
-    let fixed = estimate::text_tokens(&session.system) + tools;
-    estimate::context_tokens(session.store.tree().messages(), fixed)
 }

@@ -280,3 +280,56 @@ fn a_reply_without_usage_makes_the_cost_unknown() {
         .collect();
     assert_eq!(warnings, ["usage_missing"]);
 }
+
+#[test]
+fn a_script_that_names_no_usage_used_nothing() {
+    let output = task(&json!([{"text": "done"}]), "").run();
+    let result = output.result();
+    assert_eq!(result["costUsd"], 0.0);
+    assert_eq!(result["warnings"], json!([]));
+    assert_eq!(result["budget"]["tokens"]["used"], 0.0);
+    // Unless it plays a provider that does not say.
+    let output = task(&json!([{"text": "done", "usage": null}]), "").run();
+    let result = output.result();
+    assert_eq!(result["costUsd"], Value::Null);
+    assert_eq!(result["warnings"][0]["code"], "usage_missing");
+    assert!(result["budget"]["tokens"]["used"].as_f64() > Some(100.0));
+}
+
+#[test]
+fn each_call_of_a_reply_keeps_its_own_output() {
+    let print = |id: &str, letter: &str| {
+        let command = format!("head -c 200000 /dev/zero | tr '\\0' {letter}");
+        json!({"name": "bash", "id": id, "arguments": {"command": command}})
+    };
+    // Both ids are the same once they are made fit for a file name.
+    let replies = json!([{"calls": [print("a!", "x"), print("a?", "y")]}, {"text": "done"}]);
+    let output = task(&replies, "permissions: {mode: bypass}")
+        .args(["--allow-bypass"])
+        .run();
+    let mut kept: Vec<char> = std::fs::read_dir(output.run_dir().join("tool-output"))
+        .unwrap()
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .filter(|text| text.len() >= 200_000)
+        .map(|text| text.chars().next().unwrap())
+        .collect();
+    kept.sort_unstable();
+    assert_eq!(kept, ['x', 'y']);
+}
+
+#[test]
+fn a_model_knows_what_the_rules_allow_and_words_on_the_way_are_no_answer() {
+    let denied = json!({
+        "text": "Let me try.",
+        "calls": [{"name": "bash", "arguments": {"command": "rm x"}}],
+        "expect": {"contains": ["inside the workspace, Bash(cargo test *)"]},
+    });
+    let settings = "permissions: {mode: accept_edits, allow: [Bash(cargo test *)]}\n\
+                    limits: {max_denials: {consecutive: 1}}";
+    let output = task(&json!([denied]), settings).expect_code(3).run();
+    assert_eq!(output.stdout, "", "no answer was given");
+    assert_eq!(output.result()["finalText"], "");
+    let events = output.events();
+    let end = events.iter().find(|event| event["event"] == "turn:end");
+    assert_eq!(end.unwrap()["data"]["finalText"], "Let me try.");
+}

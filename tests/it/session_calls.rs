@@ -187,9 +187,9 @@ async fn results_are_in_call_order_whatever_ends_first() {
         .await;
     play.prompt("go").await.unwrap();
     let told = play.end().await;
-    // Events come as things happen, results in the order of the calls.
+    // An end is told once its result is kept, and that is in call order.
     let ended = told.field("tool:execution:complete", "toolName");
-    assert_eq!(ended, [json!("fast"), json!("slow")]);
+    assert_eq!(ended, [json!("slow"), json!("fast")]);
     assert_eq!(told.results(), ["slow", "fast"]);
 }
 

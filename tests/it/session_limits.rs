@@ -258,7 +258,7 @@ async fn money_is_reserved_before_a_call() {
 #[tokio::test]
 async fn an_estimate_counts_against_the_money() {
     let long = "word ".repeat(4_000);
-    let replies = json!([{"text": long, "calls": [{"name": "a"}]}]);
+    let replies = json!([{"text": long, "calls": [{"name": "a"}], "usage": null}]);
     let price = Price {
         output: 1_000.0,
         ..Price::default()

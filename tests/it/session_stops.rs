@@ -262,7 +262,7 @@ async fn an_agreed_wait_is_no_silence() {
 
 #[tokio::test]
 async fn a_dropped_prompt_leaves_a_history_that_the_next_one_mends() {
-    let mut play = Stage::new(json!([calls(&["wait", "a"]), text("later")]))
+    let mut play = Stage::new(json!([calls(&["a", "wait"]), text("later")]))
         .tool(stubborn())
         .tool(TestTool::says("a", "from a"))
         .open()
@@ -272,7 +272,10 @@ async fn a_dropped_prompt_leaves_a_history_that_the_next_one_mends() {
     assert_eq!(play.prompt("again").await.unwrap().text, "later");
     let told = play.end().await;
     assert_eq!(told.speakers(), "uarrua");
-    for result in told.results() {
-        assert!(result.contains("Its effect is unknown"), "{result}");
-    }
+    let results = told.results();
+    assert_eq!(
+        results[0], "from a",
+        "an end that was told is in the history"
+    );
+    assert!(results[1].contains("Its effect is unknown"), "{results:?}");
 }

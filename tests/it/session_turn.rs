@@ -212,9 +212,9 @@ async fn usage_adds_up_over_the_prompts_of_a_session() {
 async fn a_reply_without_usage_is_booked_as_an_estimate() {
     let long = "word ".repeat(400);
     let mut play = Stage::new(json!([
-        {"calls": [{"name": "a"}]},
+        {"calls": [{"name": "a"}], "usage": null},
         text("known"),
-        {"text": long},
+        {"text": long, "usage": null},
     ]))
     .tool(TestTool::says("a", "from a"))
     .open()
