@@ -202,7 +202,7 @@ fn opened(
     console.environment().crash_if_asked("start");
     let directory = match (&flags.run_dir, jobs.first()) {
         (Some(path), _) => RunDirectory::at(path),
-        (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id),
+        (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id, &overrides.cwd),
         (None, None) => return Err(Refusal::new(Reason::NoInput, "no task is given".to_owned())),
     }
     .map_err(|error| io(&error))?;
