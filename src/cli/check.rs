@@ -1,6 +1,6 @@
 //! `agent check`: validates task files and shows what they resolve to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::event::Reason;
 use crate::message::Usage;
 use crate::model;
-use crate::report;
+use crate::report::{self, neutral};
 use crate::session::Limits;
-use crate::task::{Diagnostics, Job};
+use crate::task::{self, Diagnostics, Job};
 
 use super::console::Console;
 use super::exit::Exit;
@@ -47,7 +47,8 @@ impl CheckCommand {
         self.parameters.add_to(&mut overrides);
         let as_json = output.output_format != OutputFormat::Text;
         match run::load_all(&self.tasks, &overrides) {
-            Ok(jobs) => {
+            Ok(mut jobs) => {
+                run::choose_models(&mut jobs, &overrides, console);
                 console.conceal(&jobs);
                 describe_all(&jobs, as_json, console)
             }
@@ -73,30 +74,37 @@ fn problems_json(problems: &[Diagnostics]) -> Value {
     json!({ "ok": false, "problems": list })
 }
 
-/// Tells what each job would be. An unknown model is a problem too.
+/// Tells what each job would be. An unknown model or a script that
+/// cannot be played is a problem too.
 fn describe_all(jobs: &[Job], as_json: bool, console: &Console) -> Exit {
     let mut exit = Exit::Done;
     let mut rows = Vec::new();
     for job in jobs {
-        let row = match worst_cost(job) {
-            Ok(cost) => json!({
-                "name": job.name,
-                "ok": true,
-                "worstCaseCostUsd": cost,
-                "warnings": job.warnings,
-                "task": job.resolved,
-            }),
-            Err(message) => {
-                exit = Exit::Reason(Reason::BadTask);
+        let row = match usable(job) {
+            Ok(cost) => {
+                if !as_json {
+                    console.print(&describe(job, cost));
+                }
+                json!({
+                    "name": job.name,
+                    "ok": true,
+                    "worstCaseCostUsd": cost,
+                    "warnings": job.warnings,
+                    "task": job.resolved,
+                })
+            }
+            Err((reason, message)) => {
+                // What is wrong outweighs what is missing.
+                if exit != Exit::Reason(Reason::BadTask) {
+                    exit = Exit::Reason(reason);
+                }
+                if !as_json {
+                    let message = neutral(&message);
+                    console.complain(&format!("agent: {}: {message}\n", job.name));
+                }
                 json!({ "name": job.name, "ok": false, "error": message })
             }
         };
-        if !as_json {
-            match worst_cost(job) {
-                Ok(cost) => console.print(&describe(job, cost)),
-                Err(message) => console.complain(&format!("agent: {}: {message}\n", job.name)),
-            }
-        }
         rows.push(row);
     }
     if as_json {
@@ -155,6 +163,17 @@ fn describe_limits(limits: &Limits) -> String {
         limits.idle_timeout.as_secs(),
         limits.command_timeout.as_secs()
     )
+}
+
+/// Finds the model, or the script that stands for one, and the worst cost.
+fn usable(job: &Job) -> Result<Option<f64>, (Reason, String)> {
+    let cost = worst_cost(job).map_err(|message| (Reason::BadTask, message))?;
+    let model = job.settings.model.as_deref().unwrap_or_default();
+    if let Some(path) = model.strip_prefix(task::SCRIPTED) {
+        task::load_script(Path::new(path))
+            .map_err(|problem| (problem.kind.reason(), problem.message))?;
+    }
+    Ok(cost)
 }
 
 /// What the job costs when it uses all that its limits allow; none when the

@@ -35,11 +35,11 @@ pub(super) struct TaskFlags {
     pub(super) thinking: Option<String>,
 
     /// Model calls at most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) max_turns: Option<u32>,
 
     /// US dollars at most.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(super) max_cost_usd: Option<f64>,
 
     /// Wall clock at most, as 90s or 45m.

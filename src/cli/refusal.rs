@@ -67,14 +67,14 @@ impl Refusal {
     }
 }
 
-/// A wrong task outweighs a missing one.
+/// A wrong task outweighs a wrong flag, and that a missing file.
 pub(super) fn reason_of(problems: &[Diagnostics]) -> Reason {
-    let wrong = problems.iter().any(|problem| problem.kind == Kind::BadTask);
-    if wrong {
-        Reason::BadTask
-    } else {
-        Reason::NoInput
-    }
+    let has = |kind| problems.iter().any(|problem| problem.kind == kind);
+    [Kind::BadTask, Kind::Usage]
+        .into_iter()
+        .find(|kind| has(*kind))
+        .unwrap_or(Kind::NoInput)
+        .reason()
 }
 
 /// Says why the run does not start, to people and machines.

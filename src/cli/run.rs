@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::clock;
 use crate::event::Reason;
 use crate::report::{self, Deltas, Opening, Recorder, RecorderOptions};
-use crate::run::{HEARTBEAT, RunDirectory, RunSettings};
+use crate::run::{self, HEARTBEAT, RunDirectory, RunSettings};
 use crate::session::Chunks;
 use crate::task::{self, Diagnostics, Job, Overrides};
 
@@ -120,13 +120,26 @@ fn distinguish(job: &mut Job, others: &[Job]) {
     }
 }
 
-fn run_jobs(jobs: Vec<Job>, overrides: &Overrides, flags: &OutputFlags, console: &Console) -> Exit {
+fn run_jobs(
+    mut jobs: Vec<Job>,
+    overrides: &Overrides,
+    flags: &OutputFlags,
+    console: &Console,
+) -> Exit {
+    choose_models(&mut jobs, overrides, console);
     console.conceal(&jobs);
     let flags = &flags.within(&overrides.cwd);
     let run_id = clock::new_id();
     match opened(&jobs, overrides, &run_id, flags, console) {
         Ok(run) => run.finish(jobs, console),
         Err(refusal) => refusal::refuse(refusal.of_run(run_id), flags, console),
+    }
+}
+
+/// A job that names no model gets the one of the environment.
+pub(super) fn choose_models(jobs: &mut [Job], overrides: &Overrides, console: &Console) {
+    for job in jobs {
+        run::choose_model(job, console.environment(), &overrides.cwd);
     }
 }
 
@@ -189,7 +202,7 @@ fn opened(
     console.environment().crash_if_asked("start");
     let directory = match (&flags.run_dir, jobs.first()) {
         (Some(path), _) => RunDirectory::at(path),
-        (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id),
+        (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id, &overrides.cwd),
         (None, None) => return Err(Refusal::new(Reason::NoInput, "no task is given".to_owned())),
     }
     .map_err(|error| io(&error))?;

@@ -80,7 +80,7 @@ macro_rules! reasons {
 
 reasons! {
     Success "success" 0 Success NotNeeded "the task was done";
-    Incomplete "incomplete" 1 Failure No "the model ended without a usable final answer, or the run was cut before it could end";
+    Incomplete "incomplete" 1 Failure No "the model ended without a usable final answer, the conversation outgrew the model, or the run was cut before it could end";
     Usage "usage" 2 Error No "wrong flags";
     Denied "denied" 3 Failure No "a permission denial stopped the run";
     Budget "budget" 4 Failure No "a limit on turns, cost, tokens, tool calls or repeats was reached";
@@ -92,7 +92,7 @@ reasons! {
     Io "io" 74 Error Maybe "results could not be written";
     RateLimited "rate_limited" 75 Error Later "the provider asks to wait longer than the task allows";
     Auth "auth" 77 Error No "credentials are missing or refused, or the quota is spent";
-    Config "config" 78 Error No "the configuration cannot work: a price is unknown under a cost limit, or the workspace is unusable";
+    Config "config" 78 Error No "the configuration cannot work: a price is unknown under a cost limit, the workspace is unusable, or the provider rejects the request as invalid";
     Timeout "timeout" 124 Timeout Maybe "the wall clock or the idle limit ran out";
     HungUp "hung_up" 129 Cancellation Yes "ended by SIGHUP";
     Interrupted "interrupted" 130 Cancellation Yes "ended by SIGINT";

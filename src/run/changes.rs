@@ -7,7 +7,7 @@ use crate::event::{Diff, Emission, EventKind, Place, Warning};
 use crate::secret::Redactor;
 use crate::workspace::{Changes, GitSettings, WorkspaceError};
 
-use super::directory::{self, DirectoryError, JobPaths};
+use super::directory::{DirectoryError, JobPaths};
 use super::environment;
 use super::job::JobContext;
 
@@ -48,7 +48,7 @@ pub(super) async fn tell(
         return Ok(());
     }
     let patch = masked(&changes.patch, &context.settings.redactor);
-    directory::write_private(&paths.patch, &patch)?;
+    context.settings.directory.write(&paths.patch, &patch)?;
     if matches!(patch, Cow::Owned(_)) {
         let message = "the changes hold secrets, which change.patch shows as ***: it does not \
                        give these files as they are";

@@ -40,8 +40,11 @@ impl RunDirectory {
     /// Creates `<parent>/<run_id>`, out of version control's sight.
     ///
     /// # Errors
-    /// When the directory cannot be created or written.
-    pub fn create(parent: &Path, run_id: &str) -> Result<Self, DirectoryError> {
+    /// When the directory cannot be created or written, or when on the way to
+    /// it from `cwd` is a symbolic link: what is there may be the work of a
+    /// stranger, and nobody named the place that it leads to.
+    pub fn create(parent: &Path, run_id: &str, cwd: &Path) -> Result<Self, DirectoryError> {
+        refuse_links(parent, cwd)?;
         let fresh = !parent.exists();
         DirBuilder::new()
             .recursive(true)
@@ -130,10 +133,35 @@ impl RunDirectory {
         text.push('\n');
         write_private(&self.run_document(), text.as_bytes())
     }
+
+    /// Writes a file of a job. A run directory that is gone stays gone: its
+    /// other files would be missing.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
+        self.path.metadata().map_err(failed("write", path))?;
+        write_private(path, bytes)
+    }
+}
+
+fn refuse_links(parent: &Path, cwd: &Path) -> Result<(), DirectoryError> {
+    let Ok(below) = parent.strip_prefix(cwd) else {
+        return Ok(());
+    };
+    let mut path = cwd.to_path_buf();
+    for part in below {
+        path.push(part);
+        if path.is_symlink() {
+            let link = std::io::Error::other("it is a symbolic link; name one with --run-dir");
+            return Err(failed("keep the run below", &path)(link));
+        }
+    }
+    Ok(())
 }
 
 /// Writes a new file for its owner only, with the folders above it.
-pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
+fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
     let fail = |source| failed("write", path)(source);
     if let Some(parent) = path.parent() {
         DirBuilder::new()

@@ -2,10 +2,10 @@
 //! client, a small harmless rest to commands, values of secrets to the redactor.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::Model;
-use crate::task::{Inherit, Job};
+use crate::task::{self, Inherit, Job};
 
 /// The process's environment, read once.
 #[derive(Clone, Default)]
@@ -25,9 +25,14 @@ const INHERITED: &[&str] = &[
 ];
 
 /// Nobody is there: a pager, an editor or a password prompt must fail at once.
+/// And files of the workspace are data: those that look like the inside of a
+/// repository must not become one, whose configuration names programs to run.
 const UNATTENDED: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", "false"),
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
     ("GIT_EDITOR", "false"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -84,8 +89,8 @@ impl Environment {
             }
             let file_variable = format!("{name}_FILE");
             if let Some(path) = self.value(&file_variable) {
-                let key = read_key_file(path)
-                    .map_err(|error| format!("cannot read {path} ({file_variable}): {error}"))?;
+                let key =
+                    read_key_file(path).map_err(|error| format!("{error} ({file_variable})"))?;
                 return Ok(Some(key.trim().to_owned()));
             }
         }
@@ -165,18 +170,14 @@ fn is_ordinary(value: &str, environment: &Environment) -> bool {
     let usual = USUAL
         .iter()
         .any(|name| environment.value(name) == Some(value));
-    let path = std::path::Path::new(value);
+    let path = Path::new(value);
     usual || (path.is_absolute() && path.exists())
 }
 
 /// Reads a small regular file; anything else could block or never end.
-fn read_key_file(path: &str) -> std::io::Result<String> {
+fn read_key_file(path: &str) -> Result<String, String> {
     const KEY_BYTES_MAX: u64 = 64 * 1024;
-    let metadata = std::fs::metadata(path)?;
-    if !metadata.is_file() || metadata.len() > KEY_BYTES_MAX {
-        return Err(std::io::Error::other("it is no small regular file"));
-    }
-    std::fs::read_to_string(path)
+    task::read_text(Path::new(path), KEY_BYTES_MAX).map_err(|error| error.to_string())
 }
 
 /// Whether a variable of this name holds a credential.
@@ -191,6 +192,9 @@ fn looks_like_credential(name: &str) -> bool {
         "CREDENTIAL",
         "CREDENTIALS",
         "PAT",
+        "AUTH",
+        "DSN",
+        "COOKIE",
     ];
     let name = name.to_ascii_uppercase();
     name.split('_').any(|word| MARKS.contains(&word)) || name.ends_with("APIKEY")

@@ -10,14 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
-use crate::model::{self, Client, ClientOptions, Model, ModelError, Script};
+use crate::model::{self, Client, ClientOptions, Model, ModelError};
 use crate::policy::{Policy, Surroundings};
 use crate::session::{
     Answer, Cause, Closed, Instructions, Interrupt, Sampling, Session, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
 use crate::store::{Durability, Header, Store};
-use crate::task::{Isolation, Job};
+use crate::task::{self, Isolation, Job};
 use crate::tool::{CommandSettings, Toolset};
 use crate::workspace::{self, WorkspaceError};
 
@@ -31,9 +31,6 @@ const DIFF_AFTER_INTERRUPT: Duration = Duration::from_millis(2_500);
 
 /// The output cap of a reply when neither task nor model sets a lower one.
 const OUTPUT_TOKENS_DEFAULT: u64 = 32_000;
-
-/// Models of this provider are scripts: the rest of the name is a file.
-const SCRIPTED: &str = "scripted/";
 
 /// What a job gets of its run.
 pub(super) struct JobContext {
@@ -255,13 +252,17 @@ async fn open_session(
 fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Client, Trouble> {
     let name = job.settings.model.as_deref().ok_or_else(no_model)?;
     let mut options = ClientOptions::new(activity);
-    options.idle_timeout = job.limits.idle_timeout;
+    // A silent provider is tried again within the run's own limit, which would
+    // otherwise always end the run first.
+    let silence = job.limits.idle_timeout / 2;
+    options.idle_timeout = silence;
+    options.header_timeout = options.header_timeout.min(silence);
     let resolve = |base_url: Option<&str>| {
         model::resolve(name, base_url)
             .map_err(|error| Trouble::new(Reason::BadTask, "model", error))
     };
     let mut model = resolve(job.settings.base_url.as_deref())?;
-    if let Some(path) = name.strip_prefix(SCRIPTED) {
+    if let Some(path) = name.strip_prefix(task::SCRIPTED) {
         return scripted(path, model, options);
     }
     if job.settings.base_url.is_none()
@@ -277,15 +278,8 @@ fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Clien
 }
 
 fn scripted(path: &str, model: Model, options: ClientOptions) -> Result<Client, Trouble> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Trouble::new(
-            Reason::NoInput,
-            "script",
-            format!("cannot read the script {path}: {error}"),
-        )
-    })?;
-    let script = Script::parse(&text, path)
-        .map_err(|error| Trouble::new(Reason::BadTask, "script", error))?;
+    let script = task::load_script(Path::new(path))
+        .map_err(|problem| Trouble::new(problem.kind.reason(), "script", problem))?;
     Ok(Client::scripted(model, script, options))
 }
 
@@ -351,8 +345,9 @@ fn store(job: &Job, settings: &RunSettings, site: &Site) -> Result<Store, Troubl
 
 fn no_model() -> Trouble {
     let mut trouble = Trouble::new(Reason::BadTask, "model", "no model is named");
-    trouble.error.hints =
-        vec!["set settings.model in the task, or give --model provider/id".to_owned()];
+    trouble.error.hints = vec![
+        "set settings.model in the task or AGENT_MODEL, or give --model provider/id".to_owned(),
+    ];
     trouble
 }
 

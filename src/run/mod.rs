@@ -7,6 +7,7 @@
 //! a panic included.
 
 mod changes;
+mod default_model;
 mod directory;
 mod environment;
 mod job;
@@ -29,6 +30,7 @@ use crate::process;
 use crate::session::{Cause, Chunks, Interrupt, Stop};
 use crate::task::Job;
 
+pub use default_model::choose_model;
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
 pub use environment::{Environment, command_env, known_secrets};
 pub use signal::Signals;

@@ -7,6 +7,8 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
+use crate::event::Reason;
+
 /// The most problems that are kept; a hostile file must not make a long report.
 const PROBLEMS_MAX: usize = 100;
 
@@ -17,10 +19,23 @@ const SNIPPET_LINE_MAX: usize = 400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The task, a parameter or a flag is wrong.
+    /// The task, a parameter or a script is wrong.
     BadTask,
     /// A file that is needed is missing or cannot be read.
     NoInput,
+    /// Nothing but flags is wrong.
+    Usage,
+}
+
+impl Kind {
+    /// The reason that a run ends with.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::BadTask => Reason::BadTask,
+            Self::NoInput => Reason::NoInput,
+            Self::Usage => Reason::Usage,
+        }
+    }
 }
 
 /// One problem.
@@ -59,6 +74,7 @@ pub(super) struct At {
 struct Source {
     name: String,
     text: String,
+    is_flag: bool,
 }
 
 /// All problems of a task, in reading order.
@@ -190,8 +206,18 @@ impl Report {
         self.sources.push(Source {
             name: name.into(),
             text: text.into(),
+            is_flag: false,
         });
         self.sources.len() - 1
+    }
+
+    /// Registers the value of a flag and gives its index.
+    pub(super) fn flag(&mut self, name: impl Into<String>, value: impl Into<String>) -> usize {
+        let index = self.source(name, value);
+        if let Some(source) = self.sources.get_mut(index) {
+            source.is_flag = true;
+        }
+        index
     }
 
     /// The text of a source.
@@ -270,8 +296,14 @@ impl Report {
         // A file that is wrong in itself stays wrong when the missing one
         // appears, so only a report of nothing but missing files is "no input".
         let only_missing = list.iter().all(|d| d.code == "no_input");
+        let only_flags = list.iter().all(|d| {
+            let source = self.sources.get(d.at.source);
+            source.is_some_and(|source| source.is_flag)
+        });
         let kind = if self.missing_input && only_missing {
             Kind::NoInput
+        } else if only_flags {
+            Kind::Usage
         } else {
             Kind::BadTask
         };

@@ -124,7 +124,7 @@ fn place(flag: &str, value: &Kind, report: &mut Report) -> At {
         Kind::Number(number) => number.to_string(),
         _ => flag.to_owned(),
     };
-    let source = report.source(flag, text);
+    let source = report.flag(flag, text);
     report.whole(source)
 }
 

@@ -1,4 +1,4 @@
-//! Files that a task names, read at once or refused at once.
+//! Files that a task or a variable names, read at once or refused at once.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
+pub(crate) enum ReadError {
     /// It is missing, unreadable, or no ordinary file.
     #[error("{0}")]
     NoInput(String),
@@ -23,7 +23,7 @@ pub(super) enum ReadError {
 /// # Errors
 ///
 /// When there is no such file, or it is too large or not UTF-8.
-pub(super) fn text(path: &Path, bytes_max: u64) -> Result<String, ReadError> {
+pub(crate) fn text(path: &Path, bytes_max: u64) -> Result<String, ReadError> {
     let shown = path.display();
     let no_input = |why: &str| ReadError::NoInput(format!("cannot read {shown}: {why}"));
     // Without O_NONBLOCK opening a pipe that nobody writes to waits for ever.

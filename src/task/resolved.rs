@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model;
 use crate::policy::Rule;
 use crate::session::Limits;
 use crate::task::duration;
@@ -25,7 +26,7 @@ pub(super) fn document(job: &Job) -> Value {
         "appendSystemPrompt": job.append_system_prompt,
         "settings": {
             "model": job.settings.model,
-            "baseUrl": job.settings.base_url,
+            "baseUrl": job.settings.base_url.as_deref().map(model::without_login),
             "thinking": job.settings.thinking,
             "maxOutputTokens": job.settings.max_output_tokens,
             "temperature": job.settings.temperature,

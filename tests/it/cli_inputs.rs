@@ -79,6 +79,96 @@ fn every_problem_of_every_file_is_told_before_anything_runs() {
 }
 
 #[test]
+fn a_script_is_read_like_a_task_file() {
+    let table = [
+        ("missing.yaml", 66, "no such file"),
+        ("pipe", 66, "not an ordinary file"),
+        ("/dev/zero", 66, "not an ordinary file"),
+        ("huge.yaml", 65, "larger than"),
+        ("bad.yaml", 65, "texxt"),
+    ];
+    for (script, code, says) in table {
+        for command in ["run", "check"] {
+            let cli = plain(OK, "")
+                .file("bad.yaml", "- texxt: done\n")
+                .file("huge.yaml", " ".repeat((8 << 20) + 1));
+            mknodat(CWD, cli.cwd().join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+            let cli = cli.args([command, "task.yaml", "--model"]);
+            let done = cli.arg(format!("scripted/{script}"));
+            let done = done.expect_code(code).run();
+            let told = &done.stderr;
+            assert!(
+                told.contains(says) && told.contains(script),
+                "{command}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn wrong_values_of_flags_are_usage_errors_and_the_file_outweighs_them() {
+    let table: [&[&str]; 7] = [
+        &["--max-turns", "0"],
+        &["--max-turns", "-5"],
+        &["--max-cost-usd", "-1"],
+        &["--permission-mode", "foo"],
+        &["--allow", "Foo(x)"],
+        &["--timeout", "5"],
+        &["--thinking", "hard"],
+    ];
+    for flag in table {
+        for command in ["run", "check"] {
+            let done = plain(OK, "").args([command, "task.yaml"]).args(flag);
+            let done = done.expect_code(2).run();
+            assert!(done.stderr.contains(flag[0]), "{flag:?}: {}", done.stderr);
+            assert!(!done.stderr.contains("unexpected argument"), "{flag:?}");
+        }
+    }
+    let both = plain(OK, "bogus: 1\n").args(["run", "task.yaml", "--timeout", "5"]);
+    both.expect_code(65).run();
+    // These stand for what the file could say itself.
+    for value in [["--param", "bogus=1"], ["--set", "limits.max_turns=0"]] {
+        let cli = plain(OK, "").args(["run", "task.yaml"]).args(value);
+        cli.expect_code(65).run();
+    }
+}
+
+#[test]
+fn a_job_without_a_model_gets_that_of_the_environment() {
+    let task = "version: 1\nname: demo\nprompt: Do it.\n";
+    let cli = || Cli::new().file("model.yaml", OK).file("task.yaml", task);
+    let run = || cli().args(["run", "task.yaml", "--run-dir", "out"]);
+    let done = run().env("AGENT_MODEL", "scripted/model.yaml").run();
+    assert_eq!(done.events()[0]["data"]["model"], truthful(&done)["model"]);
+    let script = format!("scripted/{}", done.cwd().join("model.yaml").display());
+    let document: Value = serde_json::from_str(&done.artifact("run.json")).unwrap();
+    assert_eq!(document["tasks"][0]["settings"]["model"], script);
+    let log = done.artifact("events.jsonl");
+    assert!(
+        !log.contains("default_model"),
+        "what was named is no surprise"
+    );
+
+    // Nothing listens there: the choice is what counts.
+    let done = run().env("MISTRAL_API_KEY", "key-0123456789");
+    let done = done.args(["--base-url", "http://127.0.0.1:9"]);
+    let done = done.args(["--set", "retry.max_attempts=1"]);
+    let done = done.expect_code(69).run();
+    let chosen = "mistral/devstral-2512";
+    assert_eq!(truthful(&done)["model"], chosen);
+    let events = done.events();
+    assert_eq!(events[0]["data"]["model"], chosen);
+    let warning = events.iter().find(|event| event["event"] == "warning");
+    let warning = &warning.unwrap()["data"];
+    assert_eq!(warning["code"], "default_model");
+    assert!(warning["message"].as_str().unwrap().contains(chosen));
+
+    let done = run().expect_code(65).run();
+    let hint = truthful(&done)["error"]["hints"][0].clone();
+    assert!(hint.as_str().unwrap().contains("AGENT_MODEL"), "{hint}");
+}
+
+#[test]
 fn wrong_flags_are_usage_errors() {
     let table: [&[&str]; 8] = [
         &["run"],

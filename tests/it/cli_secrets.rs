@@ -214,6 +214,9 @@ fn commands_see_a_small_environment() {
         "AGENT_COMMAND_ID",
         "DEBIAN_FRONTEND",
         "EDITOR",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
         "GIT_EDITOR",
         "GIT_PAGER",
         "GIT_TERMINAL_PROMPT",
@@ -245,4 +248,52 @@ fn what_names_a_place_or_a_person_is_no_secret() {
         .env("OWNER_KEY", "alexandria")
         .run();
     assert_eq!(done.stdout, "done at /usr/local/bin by alexandria\n");
+}
+
+#[test]
+fn names_of_credentials_are_known_by_their_words() {
+    const VALUE: &str = "value-of-twelve";
+    for name in [
+        "DOCKER_AUTH_CONFIG",
+        "NPM_CONFIG__AUTH",
+        "SENTRY_DSN",
+        "SESSION_COOKIE",
+    ] {
+        let cli = scripted(&format!("- text: 'it is {VALUE}'\n"), "");
+        let done = cli.env(name, VALUE).run();
+        assert!(!done.stdout.contains(VALUE), "{name}");
+        assert!(!done.artifact("events.jsonl").contains(VALUE), "{name}");
+    }
+}
+
+#[test]
+fn the_login_of_an_endpoint_is_not_kept() {
+    let cli = scripted("- text: done\n", "");
+    let cli = cli.args(["--base-url", "http://user:pass-word@127.0.0.1:9/v1"]);
+    let done = cli.run();
+    let document: Value = serde_json::from_str(&done.artifact("run.json")).unwrap();
+    let shown = &document["tasks"][0]["settings"]["baseUrl"];
+    assert_eq!(shown, "http://127.0.0.1:9/v1");
+}
+
+#[test]
+fn files_of_the_workspace_do_not_become_a_repository_of_their_own() {
+    let replies = format!("{}- text: done\n", bash("git status"));
+    let cli = scripted(&replies, "permissions: {allow: ['Bash(git status:*)']}\n");
+    let program = cli.cwd().join("made");
+    let config = format!(
+        "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = {}\n\
+         fsmonitor = \"touch {};\"\n",
+        cli.cwd().display(),
+        program.display()
+    );
+    let done = cli
+        .file("HEAD", "ref: refs/heads/main\n")
+        .file("config", config)
+        .file("objects/info/none", "")
+        .file("refs/heads/none", "")
+        .run();
+    let session = done.artifact("session.jsonl");
+    assert!(session.contains("safe.bareRepository"), "{session}");
+    assert!(!program.exists(), "a program of the workspace was run");
 }

@@ -70,6 +70,16 @@ fn a_run_directory_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_link_in_the_workspace_does_not_lead_the_run_elsewhere() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let cli = plain(OK, "").args(["run", "task.yaml"]).expect_code(74);
+    std::os::unix::fs::symlink(elsewhere.path(), cli.cwd().join(".agent")).unwrap();
+    let done = cli.run();
+    assert!(done.stderr.contains("symbolic link"), "{}", done.stderr);
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_run_directory_is_used_once() {
     let first = scripted(OK, "").run();
     let again = Cli::at(first.cwd()).args(["run", "task.yaml", "--run-dir", "out"]);

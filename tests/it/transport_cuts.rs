@@ -201,25 +201,43 @@ fn an_error_in_the_middle_of_a_stream_counts_at_once() {
 }
 
 #[test]
-fn a_provider_that_never_answers_meets_the_idle_limit() {
-    // The limit is the run's own: whoever is silent, model or tool, the run
-    // ends with 124 and not with the provider's 69.
+fn a_provider_that_falls_silent_is_tried_again_within_the_idle_limit() {
     for dialect in BOTH {
-        let server = ModelServer::start([Reply::hang()]);
+        let answer = (dialect.text)("The answer is slow.");
+        for silent in [
+            Reply::hang(),
+            answer.clone().cut(0, Action::Hang),
+            answer.clone().cut(answer.find("is slow."), Action::Hang),
+        ] {
+            let server = ModelServer::start([silent, answer.clone().into()]);
+            let output = dialect
+                .task(&server.url(), "limits: {idle_timeout: 2s, timeout: 40s}\n")
+                .run();
+            assert_eq!(output.stdout, "The answer is slow.\n");
+            assert_eq!(retries(&output).len(), 1);
+            assert_eq!(told(&output, "limit:reached").len(), 0);
+            assert_eq!(server.finish().len(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_never_answers_is_given_up_after_its_attempts() {
+    // Each attempt gets half of the idle limit, so that the provider is what
+    // is blamed and not the run.
+    for dialect in BOTH {
+        let server = ModelServer::start(vec![Reply::hang(); 3]);
         let output = dialect
-            .task(&server.url(), "limits: {idle_timeout: 1s, timeout: 40s}\n")
-            .expect_code(124)
+            .task(&server.url(), "limits: {idle_timeout: 2s, timeout: 40s}\n")
+            .expect_code(69)
             .run();
-        assert_eq!(server.finish().len(), 1);
+        assert_eq!(server.finish().len(), 3);
         let result = output.result();
-        assert_eq!(result["outcome"], "timeout");
-        assert_eq!(result["reason"], "timeout");
-        assert_eq!(result["error"]["code"], "idle");
+        assert_eq!(result["reason"], "unavailable");
         let duration = result["durationMs"].as_u64().unwrap();
-        assert!((1000..15_000).contains(&duration), "{duration}");
-        assert_eq!(told(&output, "limit:reached")[0]["kind"], "idle");
-        assert_eq!(told(&output, "session:interrupted")[0]["by"], "timeout");
-        assert_eq!(told(&output, "step:end")[0]["stopReason"], "aborted");
+        assert!((3000..15_000).contains(&duration), "{duration}");
+        assert_eq!(retries(&output).len(), 2);
+        assert_eq!(told(&output, "limit:reached").len(), 0);
     }
 }
 
