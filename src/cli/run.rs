@@ -205,7 +205,10 @@ fn opened(
         (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id, &overrides.cwd),
         (None, None) => return Err(Refusal::new(Reason::NoInput, "no task is given".to_owned())),
     }
-    .map_err(|error| io(&error))?;
+    .map_err(|error| match error.is_misuse() {
+        true => Refusal::new(Reason::Usage, error.to_string()),
+        false => io(&error),
+    })?;
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     let opening = Opening {
         run_id: run_id.to_owned(),

@@ -24,8 +24,10 @@ use crate::clock;
 
 pub use self::sweep::{adopt_orphans, kill_all_children};
 
-/// The grace between SIGTERM and SIGKILL when the time is up.
-const TIMEOUT_GRACE: Duration = Duration::from_secs(2);
+/// The grace between SIGTERM and SIGKILL when the time is up: a tenth of the
+/// limit within these, so that the end comes near the limit.
+const TIMEOUT_GRACE_MIN: Duration = Duration::from_millis(700);
+const TIMEOUT_GRACE_MAX: Duration = Duration::from_secs(2);
 /// The same after a cancellation, which has somebody waiting.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 /// How long SIGKILL may take before the process is given up as unkillable.
@@ -113,6 +115,7 @@ pub struct Process {
     output: Option<Receiver>,
     scratch: Vec<u8>,
     phase: Phase,
+    timeout_grace: Duration,
 }
 
 /// Where a process is on its way to the end.
@@ -171,13 +174,15 @@ impl Process {
             phase: Phase::Running {
                 deadline: timeout.and_then(|limit| clock::monotonic().checked_add(limit)),
             },
+            timeout_grace: (timeout.unwrap_or_default() / 10)
+                .clamp(TIMEOUT_GRACE_MIN, TIMEOUT_GRACE_MAX),
         })
     }
 
     /// Waits for output or the end. After [`Progress::Ended`] it gives that again.
     ///
     /// When the time is up or `cancel` is cancelled, the group gets SIGTERM, a
-    /// grace of 2 s or 1 s, and SIGKILL. When the process ends, the rest of its
+    /// grace of at most 2 s or of 1 s, and SIGKILL. When the process ends, the rest of its
     /// output follows, for at most 500 ms should a background child keep the
     /// pipe open; then everything it started is killed and reaped.
     ///
@@ -264,7 +269,7 @@ impl Process {
     fn due(&mut self) {
         let now = clock::monotonic();
         match self.phase {
-            Phase::Running { .. } => self.terminate(Ending::TimedOut, TIMEOUT_GRACE),
+            Phase::Running { .. } => self.terminate(Ending::TimedOut, self.timeout_grace),
             Phase::Terminating { ending, .. } => {
                 self.signal(Signal::KILL);
                 self.phase = Phase::Killing {

@@ -36,6 +36,14 @@ pub struct DirectoryError {
     source: std::io::Error,
 }
 
+impl DirectoryError {
+    /// Whether another directory has to be named, because there are files in
+    /// this one.
+    pub fn is_misuse(&self) -> bool {
+        self.source.kind() == std::io::ErrorKind::DirectoryNotEmpty
+    }
+}
+
 impl RunDirectory {
     /// Creates `<parent>/<run_id>`, out of version control's sight.
     ///
@@ -61,7 +69,7 @@ impl RunDirectory {
     /// Uses `path` itself, which is created when it does not exist.
     ///
     /// # Errors
-    /// When it cannot be created, or holds another run already.
+    /// When it cannot be created, or holds another run or other files already.
     pub fn at(path: &Path) -> Result<Self, DirectoryError> {
         DirBuilder::new()
             .recursive(true)
@@ -70,6 +78,13 @@ impl RunDirectory {
             .map_err(failed("create", path))?;
         if path.join("events.jsonl").exists() {
             let taken = std::io::Error::other("it holds another run; name a new directory");
+            return Err(failed("use", path)(taken));
+        }
+        // What is there would be taken for what the run left, or be replaced.
+        let mut entries = fs::read_dir(path).map_err(failed("read", path))?;
+        if entries.next().is_some() {
+            let taken = std::io::ErrorKind::DirectoryNotEmpty;
+            let taken = std::io::Error::new(taken, "it is not empty; name a new directory");
             return Err(failed("use", path)(taken));
         }
         let path = path.canonicalize().map_err(failed("resolve", path))?;

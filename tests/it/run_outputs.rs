@@ -80,6 +80,14 @@ fn a_link_in_the_workspace_does_not_lead_the_run_elsewhere() {
 }
 
 #[test]
+fn a_directory_with_files_is_no_run_directory() {
+    let done = plain(OK, "").args(["run", "task.yaml", "--run-dir", "."]);
+    let done = done.expect_code(2).run();
+    assert!(done.stderr.contains("it is not empty"), "{}", done.stderr);
+    assert_eq!(std::fs::read_dir(done.cwd()).unwrap().count(), 2);
+}
+
+#[test]
 fn a_run_directory_is_used_once() {
     let first = scripted(OK, "").run();
     let again = Cli::at(first.cwd()).args(["run", "task.yaml", "--run-dir", "out"]);
