@@ -201,6 +201,27 @@ fn an_error_in_the_middle_of_a_stream_counts_at_once() {
 }
 
 #[test]
+fn a_provider_that_falls_silent_is_tried_again_within_the_idle_limit() {
+    for dialect in BOTH {
+        let answer = (dialect.text)("The answer is slow.");
+        for silent in [
+            Reply::hang(),
+            answer.clone().cut(0, Action::Hang),
+            answer.clone().cut(answer.find("is slow."), Action::Hang),
+        ] {
+            let server = ModelServer::start([silent, answer.clone().into()]);
+            let output = dialect
+                .task(&server.url(), "limits: {idle_timeout: 2s, timeout: 40s}\n")
+                .run();
+            assert_eq!(output.stdout, "The answer is slow.\n");
+            assert_eq!(retries(&output).len(), 1);
+            assert_eq!(told(&output, "limit:reached").len(), 0);
+            assert_eq!(server.finish().len(), 2);
+        }
+    }
+}
+
+#[test]
 fn a_provider_that_never_answers_is_given_up_after_its_attempts() {
     // Each attempt gets half of the idle limit, so that the provider is what
     // is blamed and not the run.

@@ -174,9 +174,14 @@ impl Response {
 
     /// Sends only the first bytes of the body, then does `last`.
     pub fn cut(self, bytes: usize, last: Action) -> Reply {
-        let piece = chunk(&self.body[..bytes.min(self.body.len())]);
-        let head = self.head("transfer-encoding: chunked");
-        Reply::raw(vec![Action::Send(head), Action::Send(piece), last])
+        let mut actions = vec![Action::Send(self.head("transfer-encoding: chunked"))];
+        // A chunk of no bytes would say that the body is whole.
+        if bytes > 0 {
+            let piece = chunk(&self.body[..bytes.min(self.body.len())]);
+            actions.push(Action::Send(piece));
+        }
+        actions.push(last);
+        Reply::raw(actions)
     }
 
     /// Sends the first bytes of the body, does `between`, and sends the rest.
