@@ -263,6 +263,9 @@ impl Bench {
                 self.tools.names().join(", ")
             )
         })?;
+        if !input.is_object() {
+            return Err("the input of a call is a JSON object".to_owned());
+        }
         let place = Place {
             workspace: self.workspace.clone(),
             home: self.home.clone(),

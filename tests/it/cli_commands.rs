@@ -166,7 +166,16 @@ fn permissions_are_explained_one_by_one() {
         .run();
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["decision"], "deny");
-    for input in ["{}", "[]", "null", "3", r#"{"command":3}"#, "not json"] {
+    let wrong = [
+        "{}",
+        "[]",
+        r#"["ls",null]"#,
+        "null",
+        "3",
+        r#"{"command":3}"#,
+        "not json",
+    ];
+    for input in wrong {
         for tool in ["read", "edit", "write"] {
             check(&["--tool", tool, "--input", input])
                 .expect_code(2)
