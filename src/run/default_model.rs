@@ -16,6 +16,8 @@ const VARIABLE: &str = "AGENT_MODEL";
 /// One model a provider, the first with credentials is taken.
 const CHOICES: &[&str] = &[
     "anthropic/claude-sonnet-5",
+    "openai/gpt-6.1-sol",
+    "google/gemini-3.8-flash",
     "deepseek/deepseek-v4-pro",
     "mistral/devstral-2512",
     "groq/openai/gpt-oss-120b",
