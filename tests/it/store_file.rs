@@ -16,7 +16,7 @@ fn header() -> Header {
     Header {
         id: "0190d7a0-0000-7000-8000-000000000001".to_owned(),
         timestamp: "2026-11-21T20:01:02.345Z".to_owned(),
-        cwd: "/work/space".to_owned(),
+        cwd: "/some/place".to_owned(),
         parent_session: None,
     }
 }
@@ -47,7 +47,7 @@ fn place() -> (TempDir, PathBuf) {
 fn each_append_is_on_disk_when_it_returns() {
     let (_dir, path) = place();
     let mut store = create(&path, Durability::None).unwrap();
-    let first_line = r#"{"type":"session","version":3,"id":"0190d7a0-0000-7000-8000-000000000001","timestamp":"2026-11-21T20:01:02.345Z","cwd":"/work/space"}"#;
+    let first_line = r#"{"type":"session","version":3,"id":"0190d7a0-0000-7000-8000-000000000001","timestamp":"2026-11-21T20:01:02.345Z","cwd":"/some/place"}"#;
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         format!("{first_line}\n")
