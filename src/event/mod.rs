@@ -10,6 +10,7 @@ mod result;
 mod run;
 mod session;
 mod tool;
+mod tree;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,10 @@ pub use session::{
 pub use tool::{
     Decider, LoopAction, LoopDetected, PermissionRequest, PermissionResponse, ToolComplete,
     ToolError, ToolErrorStatus, ToolStart, ToolUpdate,
+};
+pub use tree::{
+    CompactExec, CompactReason, CompactStart, FileReference, FileReferences, HookError,
+    PendingCounts, QueueUpdate, ReferenceKind, SessionForked, SessionResumed, SessionTreeMoved,
 };
 
 /// The version of the envelope and of the payloads.
@@ -135,6 +140,22 @@ pub enum EventKind {
     RetryStart(RetryStart),
     #[serde(rename = "retry:end")]
     RetryEnd(RetryEnd),
+    #[serde(rename = "queue:update")]
+    QueueUpdate(QueueUpdate),
+    #[serde(rename = "compact:start")]
+    CompactStart(CompactStart),
+    #[serde(rename = "compact:exec")]
+    CompactExec(CompactExec),
+    #[serde(rename = "session:forked")]
+    SessionForked(SessionForked),
+    #[serde(rename = "session:tree")]
+    SessionTree(SessionTreeMoved),
+    #[serde(rename = "session:resumed")]
+    SessionResumed(SessionResumed),
+    #[serde(rename = "file:reference")]
+    FileReferences(FileReferences),
+    #[serde(rename = "hook:error")]
+    HookError(HookError),
     #[serde(rename = "limit:warning")]
     LimitWarning(LimitReached),
     #[serde(rename = "limit:reached")]

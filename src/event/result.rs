@@ -52,6 +52,9 @@ pub struct ResultDocument {
     pub denials: Vec<Denial>,
     /// Model calls that were tried again.
     pub retries: u32,
+    /// Compactions that shortened the conversation.
+    #[serde(default)]
+    pub compactions: u32,
     /// Warnings, in order.
     pub warnings: Vec<super::Warning>,
     /// The session file, relative to the run directory.

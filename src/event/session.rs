@@ -209,6 +209,12 @@ pub struct UserMessageEvent {
 pub enum MessageSource {
     /// The prompt.
     Prompt,
+    /// Said to a running turn, taken after its tools.
+    Steer,
+    /// Said to a running turn, taken when it would end.
+    FollowUp,
+    /// Joined the prompt that came next.
+    NextTurn,
     /// The engine: a nudge, a reminder, the closing request.
     Synthetic,
 }

@@ -9,8 +9,8 @@ use super::neutral::neutral;
 use super::phrase::{called, counted, dollars, duration, first_line, grouped, limit, spent};
 use super::screen::{HumanOptions, Screen, Tone};
 use crate::event::{
-    Event, EventKind, MessageComplete, Outcome, PermissionResponse, ResultDocument, RetrySource,
-    RetryStart, RunStart, StepStart, ToolComplete, ToolError, ToolErrorStatus,
+    CompactExec, Event, EventKind, MessageComplete, Outcome, PermissionResponse, ResultDocument,
+    RetrySource, RetryStart, RunStart, StepStart, ToolComplete, ToolError, ToolErrorStatus,
 };
 
 /// Turns events into lines.
@@ -110,6 +110,31 @@ impl Narrator {
             }
             EventKind::Diff(diff) => self.patch.clone_from(&diff.patch_path),
             EventKind::RunEnd(end) => self.run_end(&end.result, lines),
+            kind => self.narrate_session(kind, lines),
+        }
+    }
+
+    /// What happens around the conversation.
+    fn narrate_session(&mut self, kind: &EventKind, lines: &mut Vec<String>) {
+        match kind {
+            EventKind::SessionResumed(resumed) => {
+                let id = neutral(&resumed.session_id);
+                let mut text = format!("session {id}, {} entries", resumed.entries);
+                if resumed.repaired_bytes > 0 {
+                    let torn = counted(resumed.repaired_bytes, "byte");
+                    text.push_str(&format!("; {torn} of a torn last line were cut off"));
+                }
+                lines.push(self.screen.line(Tone::Plain, "resumed", &text));
+            }
+            EventKind::CompactStart(_) => {
+                "compacting the conversation".clone_into(&mut self.status);
+            }
+            EventKind::CompactExec(compaction) => self.compaction(compaction, lines),
+            EventKind::HookError(error) => {
+                let (name, point) = (neutral(&error.name), neutral(&error.hook));
+                let text = format!("hook {name} ({point}): {}", neutral(&error.error));
+                lines.push(self.screen.line(Tone::Warn, "!", &text));
+            }
             _ => {}
         }
     }
@@ -246,6 +271,18 @@ impl Narrator {
         );
         self.status = format!("waiting to try again, attempt {}", retry.attempt);
         lines.push(self.screen.line(Tone::Warn, "retry", &text));
+    }
+
+    fn compaction(&mut self, compaction: &CompactExec, lines: &mut Vec<String>) {
+        let (tone, text) = match &compaction.err_msg {
+            None => {
+                let (before, after) = (compaction.token_before, compaction.token_compact);
+                let text = format!("{} to {} tokens", grouped(before), grouped(after));
+                (Tone::Plain, text)
+            }
+            Some(error) => (Tone::Warn, neutral(error)),
+        };
+        lines.push(self.screen.line(tone, "compacted", &text));
     }
 
     fn run_end(&mut self, result: &ResultDocument, lines: &mut Vec<String>) {

@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::streams::same_agent;
 use crate::clock;
 use crate::event::{
-    Decider, Emission, ErrorReport, Event, EventKind, JobEnd, JobResult, Outcome,
-    PermissionResponse, Place, Reason, RetryEnd, StepEnd, ToolError, ToolErrorStatus, TurnEnd,
-    TurnStatus,
+    CompactExec, CompactStart, Decider, Emission, ErrorReport, Event, EventKind, JobEnd, JobResult,
+    Outcome, PermissionResponse, Place, Reason, RetryEnd, StepEnd, ToolError, ToolErrorStatus,
+    TurnEnd, TurnStatus,
 };
 use crate::message::{StopReason, Usage};
 
@@ -46,6 +46,7 @@ enum What {
         attempts: u32,
         error: String,
     },
+    Compaction(CompactStart),
     Step {
         usage: Usage,
         cost_usd: Option<f64>,
@@ -100,6 +101,10 @@ impl OpenPairs {
             EventKind::RetryEnd(end) => {
                 self.end_of(place, |what| what.is_retry(&end.retry_id));
             }
+            EventKind::CompactStart(start) => self.push(place, What::Compaction(start.clone())),
+            EventKind::CompactExec(end) => self.end_of(place, |what| {
+                matches!(what, What::Compaction(start) if start.compaction_id == end.compaction_id)
+            }),
             kind => self.observe_calls(place, kind),
         }
     }
@@ -199,7 +204,11 @@ impl OpenPairs {
                         content.clone_into(text);
                     }
                 }
-                What::Request { .. } | What::Call(_) | What::Retry { .. } | What::Job => {}
+                What::Request { .. }
+                | What::Call(_)
+                | What::Retry { .. }
+                | What::Compaction(_)
+                | What::Job => {}
             }
         }
     }
@@ -240,9 +249,10 @@ impl What {
             Self::Request { .. } => 0,
             Self::Call(_) => 1,
             Self::Retry { .. } => 2,
-            Self::Step { .. } => 3,
-            Self::Turn { .. } => 4,
-            Self::Job => 5,
+            Self::Compaction(_) => 3,
+            Self::Step { .. } => 4,
+            Self::Turn { .. } => 5,
+            Self::Job => 6,
         }
     }
 
@@ -281,6 +291,7 @@ impl Open {
                 attempts,
                 final_error: Some(error),
             }),
+            What::Compaction(start) => EventKind::CompactExec(aborted(start)),
             What::Step { usage, cost_usd } => EventKind::StepEnd(StepEnd {
                 stop_reason: StopReason::Aborted,
                 usage,
@@ -335,6 +346,21 @@ impl OpenCall {
             status,
             exit_code: None,
         }
+    }
+}
+
+fn aborted(start: CompactStart) -> CompactExec {
+    CompactExec {
+        compaction_id: start.compaction_id,
+        reason: start.reason,
+        err_msg: Some("the run ended before the compaction".to_owned()),
+        token_before: start.token_before,
+        token_compact: start.token_before,
+        compact_rate: if start.token_before == 0 { 0.0 } else { 1.0 },
+        usage: Usage::default(),
+        cost_usd: Some(0.0),
+        aborted: true,
+        will_retry: false,
     }
 }
 

@@ -49,6 +49,7 @@ pub fn incomplete(opening: Opening) -> ResultDocument {
         files_changed: Vec::new(),
         denials: Vec::new(),
         retries: 0,
+        compactions: 0,
         warnings: Vec::new(),
         session_file: None,
         artifacts: Artifacts {

@@ -54,6 +54,7 @@ struct JobFold {
     patch: Option<String>,
     denials: Vec<Denial>,
     retries: u32,
+    compactions: u32,
     warnings: Vec<Warning>,
     calls: HashMap<CallKey, CallFold>,
 }
@@ -197,6 +198,11 @@ impl JobFold {
                 }
             }
             EventKind::RetryStart(_) => self.retries += 1,
+            EventKind::CompactExec(compaction) => {
+                self.compactions += u32::from(!compaction.aborted);
+                self.usage.add(&compaction.usage);
+                self.cost_usd.add(compaction.cost_usd);
+            }
             EventKind::Diff(diff) => {
                 self.files_changed.clone_from(&diff.files);
                 self.patch.clone_from(&diff.patch_path);
@@ -287,6 +293,7 @@ impl JobFold {
         self.files_changed.extend_from_slice(&other.files_changed);
         self.denials.extend_from_slice(&other.denials);
         self.retries += other.retries;
+        self.compactions += other.compactions;
         self.merge_end(other);
     }
 
@@ -344,6 +351,7 @@ impl JobFold {
             files_changed: self.files_changed.clone(),
             denials: self.denials.clone(),
             retries: self.retries,
+            compactions: self.compactions,
             warnings: self.warnings.clone(),
             session_file: conclusion.and_then(|known| known.session_file.clone()),
             artifacts: Artifacts {
