@@ -102,6 +102,14 @@ pub fn unknown_tool(name: &str, tools: &[String]) -> String {
     )
 }
 
+/// The result of a call to a tool that is switched off.
+pub fn inactive_tool(name: &str, tools: &[String]) -> String {
+    format!(
+        "The tool `{name}` is not active now. The active tools are: {}.",
+        tools.join(", ")
+    )
+}
+
 /// The result of a call whose arguments do not fit.
 pub fn invalid_arguments(tool: &str, problem: &str) -> String {
     format!("The arguments do not fit the tool `{tool}`: {problem}")

@@ -13,7 +13,8 @@ use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::model::{self, Client, ClientOptions, Model, ModelError};
 use crate::policy::{Policy, Surroundings};
 use crate::session::{
-    Answer, Cause, Closed, Instructions, Interrupt, Sampling, Session, SessionOptions, Stop,
+    Answer, Cause, Closed, Instructions, Interrupt, PromptOptions, QueueMode, Sampling, Session,
+    SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
 use crate::store::{Durability, Header, Store};
@@ -66,9 +67,9 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
     let opened = tokio::select! {
         biased;
         () = interrupt.token().cancelled() => {
-            Err(Trouble::of(Stop::Interrupted(interrupt.cause().unwrap_or(Cause::User))))
+            Err(Trouble::of(&Stop::Interrupted(interrupt.cause().unwrap_or(Cause::User))))
         }
-        () = clock::until(Some(deadline)) => Err(Trouble::of(Stop::Interrupted(Cause::Timeout))),
+        () = clock::until(Some(deadline)) => Err(Trouble::of(&Stop::Interrupted(Cause::Timeout))),
         opened = opening => opened,
     };
     match opened {
@@ -82,16 +83,19 @@ async fn converse(
     job: Job,
     context: JobContext,
     site: Site,
-    mut session: Session,
+    session: Session,
     interrupt: Interrupt,
 ) -> Verdict {
     context.settings.environment.crash_if_asked("job");
-    let outcome = session.prompt(&job.prompt, &interrupt).await;
+    let options = PromptOptions {
+        interrupt: interrupt.clone(),
+        ..PromptOptions::default()
+    };
+    let outcome = session.prompt(job.prompt.as_str(), options).await;
     let denials = session.denials();
     let session_file = session
-        .store()
-        .path()
-        .map(|path| context.settings.directory.relative(path));
+        .file()
+        .map(|path| context.settings.directory.relative(&path));
     let budget = session.budget();
     let session_id = session.id().to_owned();
     let closed = close(session, &interrupt).await;
@@ -151,7 +155,7 @@ async fn close(session: Session, interrupt: &Interrupt) -> Closed {
     closing.await
 }
 
-fn judge(job: &Job, outcome: Result<Answer, Stop>, denials: u32) -> Option<Trouble> {
+fn judge(job: &Job, outcome: Result<Answer, SessionError>, denials: u32) -> Option<Trouble> {
     match outcome {
         Ok(_) if job.permissions.fail_on_denied && denials > 0 => Some(Trouble::new(
             Reason::Denied,
@@ -159,7 +163,8 @@ fn judge(job: &Job, outcome: Result<Answer, Stop>, denials: u32) -> Option<Troub
             format!("{denials} calls were denied and permissions.fail_on_denied is set"),
         )),
         Ok(_) => None,
-        Err(stop) => Some(Trouble::of(stop)),
+        Err(SessionError::Stopped(stop)) => Some(Trouble::of(&stop)),
+        Err(error) => Some(Trouble::new(Reason::Internal, "session", error)),
     }
 }
 
@@ -237,6 +242,7 @@ async fn open_session(
         store: store(job, settings, site)?,
         limits: job.limits.clone(),
         deadline,
+        steering: QueueMode::default(),
         instructions: Instructions {
             task: job.instructions.clone(),
             append: job.append_system_prompt.clone(),
@@ -246,7 +252,10 @@ async fn open_session(
         job: job.name.clone(),
         client,
     };
-    Session::create(options).await.map_err(Trouble::of)
+    let created = Session::create(options).await;
+    created
+        .map(|created| created.session)
+        .map_err(|stop| Trouble::of(&stop))
 }
 
 fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Client, Trouble> {
@@ -364,17 +373,13 @@ impl Trouble {
     }
 
     fn of_model(error: &ModelError) -> Self {
-        Self::of(Stop::Model {
+        Self::of(&Stop::Model {
             error: Box::new(error.clone()),
             because: model::GiveUp::NotRetryable,
         })
     }
 
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "it is what `map_err` hands over"
-    )]
-    fn of(stop: Stop) -> Self {
+    fn of(stop: &Stop) -> Self {
         Self {
             reason: stop.reason(),
             error: ErrorReport {

@@ -18,16 +18,18 @@ use crate::event::{
 };
 use crate::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResult};
 use crate::policy::{Decision, Verdict};
-use crate::store::{EntryKind, Store, StoreError};
+use crate::store::StoreError;
 use crate::tool::Tool;
 
 use super::budget::Accounts;
 use super::call::{Finished, Runner};
 use super::feed::Feed;
 use super::interrupt::Interrupt;
+use super::record::Record;
 use super::repeat::RepeatGuard;
 use super::sample;
 use super::stop::Stop;
+use super::toolbox::ActiveTools;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
@@ -40,7 +42,9 @@ pub(super) struct Batch<'s> {
     pub(super) working_copy: &'s mut WorkingCopy,
     pub(super) accounts: &'s mut Accounts,
     pub(super) repeats: &'s mut RepeatGuard,
-    pub(super) store: &'s mut Store,
+    pub(super) record: &'s Record,
+    /// Those that the reply's request named.
+    pub(super) tools: &'s ActiveTools,
     pub(super) activity: &'s Activity,
     pub(super) feed: Feed,
     pub(super) interrupt: &'s Interrupt,
@@ -212,8 +216,13 @@ impl<'s> Batch<'s> {
             status,
             message,
         };
-        let Some(tool) = self.workbench.tools().find(&call.name) else {
-            let note = notes::unknown_tool(&call.name, &self.workbench.tool_names());
+        let Some(tool) = self.tools.find(&call.name) else {
+            let names = self.tools.names();
+            let note = if self.tools.is_inactive(&call.name) {
+                notes::inactive_tool(&call.name, &names)
+            } else {
+                notes::unknown_tool(&call.name, &names)
+            };
             return Err(refused(ToolErrorStatus::NotFound, note));
         };
         let invalid = |message: String| {
@@ -224,7 +233,7 @@ impl<'s> Batch<'s> {
             return Err(invalid(notes::unparsable_arguments(raw)));
         }
         let args = self
-            .workbench
+            .tools
             .check_arguments(&call.name, &tool.spec().parameters, call.arguments.clone())
             .map_err(invalid)?;
         let accesses = tool
@@ -339,9 +348,7 @@ impl<'s> Batch<'s> {
             is_error: finished.is_error,
             timestamp: clock::unix_ms(),
         };
-        let stored = self
-            .store
-            .append(EntryKind::Message(Arc::new(Message::ToolResult(result))));
+        let stored = self.record.append_message(Message::ToolResult(result));
         // The call did end, whether or not its result could be kept.
         self.feed.send(finished.end).await;
         let Some((action, count)) = repeated else {

@@ -6,7 +6,7 @@ use crate::event::{
 };
 use crate::model::ModelErrorKind;
 
-use super::Session;
+use super::budget::Accounts;
 use super::feed::Feed;
 use super::interrupt::Cause;
 use super::stop::{Answer, Stop};
@@ -24,7 +24,7 @@ pub(super) fn status(outcome: &Result<Answer, Stop>) -> TurnStatus {
 }
 
 /// The event that says why a turn did not reach its answer.
-pub(super) async fn tell_stop(session: &Session, stop: &Stop, feed: &Feed) {
+pub(super) async fn tell_stop(accounts: &Accounts, stop: &Stop, feed: &Feed) {
     let interrupted = |by| {
         EventKind::SessionInterrupted(Interrupted {
             agent_id: "main".to_owned(),
@@ -38,11 +38,11 @@ pub(super) async fn tell_stop(session: &Session, stop: &Stop, feed: &Feed) {
                 Cause::User => InterruptedBy::User,
                 Cause::Signal(_) | Cause::Output => InterruptedBy::Signal,
                 Cause::Timeout => {
-                    session.accounts.reached(LimitKind::Time, feed).await;
+                    accounts.reached(LimitKind::Time, feed).await;
                     InterruptedBy::Timeout
                 }
                 Cause::Idle => {
-                    session.accounts.reached(LimitKind::Idle, feed).await;
+                    accounts.reached(LimitKind::Idle, feed).await;
                     InterruptedBy::Timeout
                 }
             };

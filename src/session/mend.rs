@@ -1,4 +1,4 @@
-//! Calls that a dropped prompt left without a result.
+//! Calls that a prompt left without a result.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,12 +6,15 @@ use std::sync::Arc;
 use crate::clock;
 use crate::context::notes;
 use crate::message::{Content, Message, ToolCall, ToolResult};
-use crate::store::{EntryKind, Store, StoreError};
+use crate::store::StoreError;
+
+use super::record::Record;
 
 /// Gives every open call of the newest reply its result: that it was
-/// interrupted. They stay open only when somebody drops a running prompt.
-pub(super) fn answer_open_calls(store: &mut Store) -> Result<(), StoreError> {
-    for call in open_calls(store.tree().messages()) {
+/// interrupted. They stay open when a running prompt was
+/// torn down, with its process for example.
+pub(super) fn answer_open_calls(record: &Record) -> Result<(), StoreError> {
+    for call in record.read(|store| open_calls(store.tree().messages())) {
         let result = ToolResult {
             tool_call_id: call.id,
             tool_name: call.name,
@@ -20,7 +23,7 @@ pub(super) fn answer_open_calls(store: &mut Store) -> Result<(), StoreError> {
             is_error: true,
             timestamp: clock::unix_ms(),
         };
-        store.append(EntryKind::Message(Arc::new(Message::ToolResult(result))))?;
+        record.append_message(Message::ToolResult(result))?;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! The engine: it drives a model and its tools through turns.
 //!
-//! [`Session`] is a facade. It owns the store, the workbench (tools, policy and
-//! what they need), the budget and the feed of events; the work lives in the
-//! files beside this one: `turn` loops, `sample` gets one reply, `judge` says
-//! whether it is the answer, `dispatch` runs the calls of a reply.
+//! [`Session`] is a facade over a few parts: the record (the conversation and
+//! its file), the workbench (tools, policy and what they need), the desk (where
+//! messages wait for the engine). The work lives in the files beside this one:
+//! `turn` loops, `sample` gets one reply, `judge` says whether it is the answer,
+//! `dispatch` runs the calls of a reply.
 //!
 //! A conversation with a scripted model, without tools and files:
 //!
@@ -11,7 +12,7 @@
 //! use agent::clock::Activity;
 //! use agent::event::EventKind;
 //! use agent::model::{Client, ClientOptions, Script, resolve};
-//! use agent::session::{Interrupt, Session, SessionOptions};
+//! use agent::session::{PromptOptions, Session, SessionOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,33 +23,32 @@
 //!
 //! // A reader that falls behind slows the session; nothing is dropped.
 //! let (sender, mut events) = tokio::sync::mpsc::channel(64);
-//! let mut session = Session::create(SessionOptions::new(client, activity, "/work", sender)).await?;
-//! let conversation = async {
-//!     let answer = session.prompt("Say hello.", &Interrupt::default()).await;
-//!     drop(session); // The events end with it.
-//!     answer
-//! };
-//! let listening = async {
-//!     let mut replies = Vec::new();
-//!     while let Some(emission) = events.recv().await {
-//!         if let EventKind::MessageComplete(reply) = emission.kind {
-//!             replies.push(reply.content);
-//!         }
+//! let options = SessionOptions::new(client, activity, "/work", sender);
+//! let session = Session::create(options).await?.session;
+//! let answer = session.prompt("Say hello.", PromptOptions::default()).await?;
+//! println!("{} ({} messages)", answer.text, session.stats().total_messages());
+//!
+//! drop(session); // The events end with it.
+//! let mut replies = Vec::new();
+//! while let Some(emission) = events.recv().await {
+//!     if let EventKind::MessageComplete(reply) = emission.kind {
+//!         replies.push(reply.content);
 //!     }
-//!     replies
-//! };
-//! let (answer, replies) = tokio::join!(conversation, listening);
-//! println!("{}", answer?.text);
+//! }
 //! # assert_eq!(replies, ["Hello, world."]);
 //! # Ok(())
 //! # }
 //! ```
 
 mod arguments;
+mod blueprint;
 mod budget;
 mod call;
+mod desk;
 mod dispatch;
 mod ending;
+mod engine;
+mod error;
 mod estimate;
 mod feed;
 mod gate;
@@ -57,109 +57,115 @@ mod judge;
 mod limits;
 mod mend;
 mod options;
+mod queue;
+mod record;
 mod repeat;
 mod sample;
+mod stats;
 mod stop;
+mod toolbox;
+mod transcript;
 mod turn;
 mod workbench;
 mod working_copy;
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Activity;
-use crate::context::{SystemPrompt, ToolLine};
-use crate::event::{
-    EventKind, MessageSource, Place, SessionReady, UserMessageEvent, Warning, WindowUsage,
-};
-use crate::message::{Message, UserMessage};
-use crate::model::{Client, ToolDefinition};
-use crate::policy::Policy;
-use crate::store::{EntryId, EntryKind, Store};
+use crate::event::{EventKind, PendingCounts};
+use crate::message::{Image, Message};
+use crate::store::{Entry, Store};
 
-use budget::Accounts;
-use estimate::ContextMeter;
+use blueprint::Blueprint;
+use desk::{Admission, Desk};
+use engine::{Engine, Progress};
 use feed::Feed;
-use repeat::RepeatGuard;
+use queue::{Input, Item, Settlement};
+use record::Record;
 
 pub use budget::Budget;
+pub use desk::{ClearPending, StreamingBehavior};
+pub use error::SessionError;
 pub use interrupt::{Cause, Interrupt};
 pub use limits::{DenialLimits, Limits, OnExhausted, OnUnknownPrice};
 pub use options::{Chunks, Instructions, Sampling, SessionOptions};
+pub use queue::{PendingMessage, PendingQuery, PendingStatus, QueueMode, QueueSource};
+pub use stats::Stats;
 pub use stop::{Answer, Stop};
+pub use toolbox::{ToolDescriptor, ToolSource, Tools};
+pub use transcript::{Transcript, TranscriptKind, TranscriptSource};
 pub use workbench::Workbench;
 pub use working_copy::WorkingCopy;
 
-/// The allow rules that the system prompt names.
-const ALLOW_RULES_SHOWN: usize = 50;
-
 /// A conversation with a model that may use tools.
+///
+/// All methods take `&self`: while a prompt runs, others may steer it, look at
+/// it, cancel it. Dropping the session ends whatever runs.
 #[derive(Debug)]
 pub struct Session {
     id: String,
-    client: Client,
-    sampling: Sampling,
-    system: String,
-    tools: Arc<[ToolDefinition]>,
-    context: ContextMeter,
-    workbench: Workbench,
-    working_copy: WorkingCopy,
-    store: Store,
-    accounts: Accounts,
-    repeats: RepeatGuard,
-    deadline: Instant,
-    activity: Activity,
+    record: Arc<Record>,
+    workbench: Arc<Workbench>,
+    desk: Arc<Desk>,
+    progress: Arc<Mutex<Progress>>,
+    blueprint: Blueprint,
     feed: Feed,
-    turns: u32,
-    last_text: String,
+    /// The drivers; at most one of them still works.
+    drivers: Mutex<JoinSet<()>>,
+}
+
+/// A session that was created.
+#[derive(Debug)]
+pub struct Created {
+    /// The session.
+    pub session: Session,
+    /// Why another model answers than was expected, when it does.
+    pub model_fallback_message: Option<String>,
+}
+
+/// How a prompt is taken.
+#[derive(Debug, Clone, Default)]
+pub struct PromptOptions {
+    /// Images that follow the text.
+    pub images: Vec<Image>,
+    /// How it waits while another prompt runs; without one it is refused then.
+    pub streaming_behavior: Option<StreamingBehavior>,
+    /// Ends the prompt's turn; a triggered one stays triggered.
+    pub interrupt: Interrupt,
 }
 
 impl Session {
     /// Creates a session and announces it with `session:ready`.
     ///
     /// # Errors
-    /// [`Stop::UnknownPrice`] when the limits need a price that nobody knows.
-    pub async fn create(mut options: SessionOptions) -> Result<Self, Stop> {
-        let model = options.client.model().clone();
-        let id = options.store.tree().header().id.clone();
-        let feed = Feed::new(
-            options.events,
-            Place {
-                job: Some(options.job),
-                session_id: Some(id.clone()),
-                agent_id: Some("main".to_owned()),
-                turn: None,
-                step: None,
+    /// [`Stop::UnknownPrice`] when the limits need a price that nobody knows;
+    /// [`Stop::Store`] when the session file cannot be written.
+    pub async fn create(options: SessionOptions) -> Result<Created, Stop> {
+        let blueprint = Blueprint::of(&options);
+        let (engine, steering) = Engine::assemble(options);
+        let mut engine = Box::new(engine);
+        engine.record_start()?;
+        engine.announce().await;
+        let model = engine.client.model();
+        engine.accounts.check_price(model, &engine.feed).await?;
+        engine.publish();
+        Ok(Created {
+            session: Self {
+                id: engine.id.clone(),
+                record: Arc::clone(&engine.record),
+                workbench: Arc::clone(&engine.workbench),
+                progress: Arc::clone(&engine.progress),
+                feed: engine.feed.clone(),
+                desk: Arc::new(Desk::new(engine, steering)),
+                blueprint,
+                drivers: Mutex::default(),
             },
-        );
-        let accounts = Accounts::new(options.limits, options.deadline, &model);
-        options.sampling.thinking = model.clamp_thinking(options.sampling.thinking);
-        let system = system_prompt(&options.workbench, &options.instructions);
-        let tools = options.workbench.definitions();
-        let mut session = Self {
-            id,
-            context: ContextMeter::new(&system, &tools),
-            system,
-            tools,
-            client: options.client,
-            sampling: options.sampling,
-            workbench: options.workbench,
-            working_copy: options.working_copy,
-            store: options.store,
-            repeats: RepeatGuard::new(accounts.limits().max_repeats),
-            accounts,
-            deadline: options.deadline,
-            activity: options.activity,
-            feed,
-            turns: 0,
-            last_text: String::new(),
-        };
-        session.record_start()?;
-        session.announce().await;
-        session.accounts.check_price(&model, &session.feed).await?;
-        Ok(session)
+            model_fallback_message: None,
+        })
     }
 
     /// The session's id.
@@ -167,133 +173,220 @@ impl Session {
         &self.id
     }
 
+    /// The session file.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.record.read(|store| store.path().map(PathBuf::from))
+    }
+
     /// The model's last text, whole or not.
-    pub fn last_text(&self) -> &str {
-        &self.last_text
+    pub fn last_text(&self) -> String {
+        self.progress().last_text.clone()
     }
 
-    /// Each budget with what was used of it.
+    /// Each budget with what was used of it, as of the newest step.
     pub fn budget(&self) -> Budget {
-        self.accounts.budget()
+        self.progress().budget.clone()
     }
 
-    /// How many calls policy refused.
+    /// How many calls policy refused, as of the newest step.
     pub fn denials(&self) -> u32 {
-        self.accounts.denials()
+        self.progress().denials
     }
 
-    /// The conversation as it is kept.
-    pub fn store(&self) -> &Store {
-        &self.store
+    /// The entries from the first one to the leaf.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.record
+            .read(|store| store.tree().path().into_iter().cloned().collect())
     }
 
-    /// Runs one prompt to its end: replies, tools, retries.
+    /// The messages that the next request would hold.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        self.record.read(|store| store.tree().messages().to_vec())
+    }
+
+    /// The tools.
+    pub fn tools(&self) -> Tools<'_> {
+        self.workbench.toolbox().handle()
+    }
+
+    /// What was said and done along the path to the leaf, piece by piece.
+    pub fn transcript(&self) -> Vec<Transcript> {
+        let entries = self.entries();
+        transcript::of(&entries, &self.record.sources())
+    }
+
+    /// Counts and sums over the whole session.
+    pub fn stats(&self) -> Stats {
+        let pending = self.desk.counts();
+        self.record.read(|store| Stats::of(store.tree(), pending))
+    }
+
+    /// Whether a turn runs.
+    pub fn is_running(&self) -> bool {
+        self.desk.is_running()
+    }
+
+    /// Says something and waits for the answer: replies, tools and retries
+    /// included. Dropping the future cancels its turn.
     ///
-    /// The history stays valid on every path: each call has its result, so a
-    /// later prompt goes on from there. `interrupt` is this prompt's own; a
-    /// triggered one stays triggered. A prompt that is dropped while it runs
-    /// leaves its events unfinished; the next one mends the history.
+    /// While another prompt runs, [`PromptOptions::streaming_behavior`] says how
+    /// this one waits: [`StreamingBehavior::FollowUp`] gets a turn of its own,
+    /// [`StreamingBehavior::Steer`] joins the running one and shares its answer.
     ///
     /// # Errors
-    /// Why the turn stopped without a final answer.
-    pub async fn prompt(&mut self, text: &str, interrupt: &Interrupt) -> Result<Answer, Stop> {
-        let limits = self.accounts.limits();
-        let watchdog = interrupt::watch(
-            interrupt.clone(),
-            self.deadline,
-            limits.idle_timeout,
-            self.activity.clone(),
-        );
-        self.activity.touch();
-        tokio::select! {
-            biased;
-            outcome = turn::run(self, text, interrupt) => outcome,
-            never = watchdog => match never {},
+    /// [`SessionError::PromptAlreadyRunning`] without a behavior while another
+    /// prompt runs; [`SessionError::Stopped`] when the turn ended without a final
+    /// answer. The history stays valid and a later prompt goes on from there.
+    pub async fn prompt(
+        &self,
+        text: impl Into<String>,
+        options: PromptOptions,
+    ) -> Result<Answer, SessionError> {
+        let input = Input {
+            text: text.into(),
+            images: options.images,
+        };
+        let source = options.streaming_behavior.map(|behavior| match behavior {
+            StreamingBehavior::Steer => QueueSource::Steer,
+            StreamingBehavior::FollowUp => QueueSource::PromptFollowUp,
+        });
+        let (waiter, answer) = oneshot::channel();
+        let item = Item::new(input, options.interrupt, Some(waiter));
+        let mut leaving = Leaving {
+            desk: &self.desk,
+            id: Some(item.id.clone()),
+        };
+        self.bring(item, source).await?;
+        let settlement = answer.await;
+        leaving.id = None;
+        match settlement {
+            Ok(Settlement::Settled(outcome)) => outcome,
+            Ok(Settlement::Panicked(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => Err(SessionError::Closed),
         }
     }
 
-    /// Ends the session: everything is on disk, and what the working copy
-    /// became is told. `cancel` gives up on the diff.
-    pub async fn close(mut self, cancel: &CancellationToken) -> Closed {
-        let stored = self.store.close();
-        let changes = self
+    /// Says something to the running turn, which hears it after the tools that
+    /// run now. At rest it runs at once. Nobody waits for the answer.
+    ///
+    /// # Errors
+    /// When the queue is full or the session takes no more prompts.
+    pub async fn steer(&self, text: impl Into<String>) -> Result<(), SessionError> {
+        let item = Item::new(Input::text(text), Interrupt::default(), None);
+        self.bring(item, Some(QueueSource::Steer)).await
+    }
+
+    /// Says something for when the running turn would end. At rest it runs at
+    /// once. Nobody waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Session::steer`].
+    pub async fn follow_up(&self, text: impl Into<String>) -> Result<(), SessionError> {
+        let item = Item::new(Input::text(text), Interrupt::default(), None);
+        self.bring(item, Some(QueueSource::FollowUp)).await
+    }
+
+    /// Keeps a message that joins the next prompt, behind its text.
+    ///
+    /// # Errors
+    /// When too many are kept already.
+    pub fn send_message(&self, text: impl Into<String>) -> Result<(), SessionError> {
+        self.desk.keep_for_next_turn(Input::text(text))
+    }
+
+    /// Cancels the running turn and everything that waits. Their callers get an
+    /// error for which [`SessionError::is_cancelled`] holds.
+    pub async fn cancel(&self) {
+        if let Some(update) = self.desk.cancel(Cause::User) {
+            self.feed.send(EventKind::QueueUpdate(update)).await;
+        }
+    }
+
+    /// Waits until no turn runs and nothing waits.
+    pub async fn at_rest(&self) {
+        self.desk.at_rest().await;
+    }
+
+    /// How many messages wait, by source.
+    pub fn pending(&self) -> PendingCounts {
+        self.desk.counts()
+    }
+
+    /// The waiting messages in the order in which they came, and after them, if
+    /// asked for, the newest 20 that had their turn.
+    pub fn pending_messages(&self, query: PendingQuery) -> Vec<PendingMessage> {
+        self.desk.snapshot(query)
+    }
+
+    /// Forgets the messages that had their turn.
+    pub fn clear_pending_history(&self) {
+        self.desk.forget();
+    }
+
+    /// Throws away all that waits and all that is remembered. Callers that wait
+    /// get a cancelled error.
+    pub async fn clear_pending_state(&self, what: ClearPending) {
+        let update = self.desk.clear(what);
+        self.feed.send(EventKind::QueueUpdate(update)).await;
+    }
+
+    /// Ends the session: what runs is cancelled, everything is on disk, and what
+    /// the working copy became is told. `cancel` gives up on the diff.
+    pub async fn close(self, cancel: &CancellationToken) -> Closed {
+        self.cancel().await;
+        self.desk.at_rest().await;
+        let stored = self.record.write(Store::close);
+        let Some(engine) = self.desk.take_engine() else {
+            return Closed {
+                stored,
+                changes: None,
+                scripted: Ok(()),
+            };
+        };
+        let changes = engine
             .working_copy
             .changes(self.workbench.files(), cancel)
             .await;
-        let scripted = self.client.finish();
         Closed {
             stored,
             changes,
-            scripted,
+            scripted: engine.client.finish(),
         }
     }
 
-    /// Puts the input behind a valid history.
-    fn accept(&mut self, text: &str) -> Result<EntryId, Stop> {
-        mend::answer_open_calls(&mut self.store)?;
-        let entry = self.append_user(text)?;
-        // The first flush runs while the model is asked.
-        self.store.step_ended()?;
-        Ok(entry)
-    }
-
-    fn append_user(&mut self, text: &str) -> Result<EntryId, Stop> {
-        let message = UserMessage::text(text, crate::clock::unix_ms());
-        let entry = EntryKind::Message(Arc::new(Message::User(message)));
-        Ok(self.store.append(entry)?)
-    }
-
-    async fn tell_user(entry: &EntryId, text: &str, source: MessageSource, feed: &Feed) {
-        feed.send(EventKind::MessageUser(UserMessageEvent {
-            entry_id: entry.to_string(),
-            content: text.to_owned(),
-            source,
-        }))
-        .await;
-    }
-
-    /// Writes what a reader of the session file needs to know of its start.
-    fn record_start(&mut self) -> Result<(), Stop> {
-        let model = self.client.model();
-        self.store.append(EntryKind::ModelChange {
-            provider: model.provider.clone(),
-            model_id: model.id.clone(),
-        })?;
-        self.store.append(EntryKind::ThinkingLevelChange {
-            thinking_level: self.sampling.thinking.name().to_owned(),
-        })?;
+    /// Brings a message to the engine, or to its desk.
+    async fn bring(&self, item: Item, source: Option<QueueSource>) -> Result<(), SessionError> {
+        match self.desk.admit(item, source)? {
+            Admission::Run(engine, item) => self.drive(engine, item),
+            Admission::Queued(update) => self.feed.send(EventKind::QueueUpdate(update)).await,
+        }
         Ok(())
     }
 
-    async fn announce(&self) {
-        let model = self.client.model();
-        self.feed
-            .send(EventKind::SessionReady(SessionReady {
-                working_dir: self.workbench.place().workspace.display().to_string(),
-                session_id: self.id.clone(),
-                history_loaded: false,
-                usage: WindowUsage {
-                    use_tokens: 0,
-                    max_tokens: model.context_window,
-                    prompt_tokens: 0,
-                },
-                project_input_history: Vec::new(),
-                model: model.full_id(),
-                thinking_level: self.sampling.thinking.name().to_owned(),
-                tools: self.workbench.tool_names(),
-                permission_mode: self.workbench.policy().mode().to_string(),
-            }))
-            .await;
-        if model.sends_key_in_clear() {
-            self.feed
-                .send(EventKind::Warning(Warning {
-                    code: "key_in_clear".to_owned(),
-                    message: format!(
-                        "the key for {} travels unencrypted to {}",
-                        model.provider, model.base_url
-                    ),
-                }))
-                .await;
+    fn drive(&self, engine: Box<Engine>, item: Item) {
+        let desk = Arc::clone(&self.desk);
+        let feed = self.feed.clone();
+        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that are done; a driver hands its panics on and has none itself.
+        while drivers.try_join_next().is_some() {}
+        drivers.spawn(desk::drive(desk, feed, engine, item));
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the desk when the future of a prompt is dropped.
+struct Leaving<'d> {
+    desk: &'d Desk,
+    id: Option<String>,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.desk.abandon(id);
         }
     }
 }
@@ -307,42 +400,4 @@ pub struct Closed {
     pub changes: Option<Result<crate::workspace::Changes, crate::workspace::WorkspaceError>>,
     /// Whether a strict script was played to its end.
     pub scripted: Result<(), crate::model::ModelError>,
-}
-
-fn system_prompt(workbench: &Workbench, instructions: &Instructions) -> String {
-    let specs = workbench.tools().specs();
-    let tools: Vec<ToolLine<'_>> = specs
-        .iter()
-        .map(|spec| ToolLine {
-            name: &spec.name,
-            short_description: &spec.short_description,
-            guidelines: &spec.guidelines,
-        })
-        .collect();
-    let mode = workbench.policy().mode();
-    SystemPrompt {
-        tools: &tools,
-        workspace: &workbench.place().workspace,
-        date: &crate::clock::date(),
-        mode: mode.name(),
-        allowed: &allowed(workbench.policy()),
-        instructions: instructions.task.as_deref(),
-        append: instructions.append.as_deref(),
-    }
-    .render()
-}
-
-/// What the mode allows, and each rule that allows more.
-fn allowed(policy: &Policy) -> String {
-    let rules = &policy.permissions().allow;
-    let mut allowed = policy.mode().allows().to_owned();
-    for rule in rules.iter().take(ALLOW_RULES_SHOWN) {
-        allowed.push_str(", ");
-        allowed.push_str(rule.text());
-    }
-    if rules.len() > ALLOW_RULES_SHOWN {
-        let more = rules.len() - ALLOW_RULES_SHOWN;
-        allowed.push_str(&format!(" and {more} more rules"));
-    }
-    allowed
 }

@@ -14,6 +14,7 @@ use crate::store::{Header, Store};
 use crate::tool::{CommandSettings, Place, Toolset};
 
 use super::limits::Limits;
+use super::queue::QueueMode;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
@@ -39,6 +40,8 @@ pub struct SessionOptions {
     pub deadline: Instant,
     /// What the system prompt says beyond its own.
     pub instructions: Instructions,
+    /// How many steering messages a poll takes.
+    pub steering: QueueMode,
     /// Touched when a model or a tool is heard; the same that `client` touches.
     pub activity: Activity,
     /// Where events go; bounded, so that a slow reader slows the session.
@@ -126,6 +129,7 @@ impl SessionOptions {
             deadline: clock::monotonic() + limits.timeout,
             limits,
             instructions: Instructions::default(),
+            steering: QueueMode::default(),
             activity,
             events,
             job: "session".to_owned(),

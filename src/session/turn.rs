@@ -10,38 +10,36 @@ use crate::event::{
 };
 use crate::message::{AssistantMessage, Message, StopReason, Usage};
 use crate::model::Request;
-use crate::store::EntryKind;
+use crate::store::{EntryId, Store};
 
-use super::Session;
 use super::dispatch::{Batch, Worked};
 use super::ending;
+use super::engine::{Engine, Prompt, tell_user};
 use super::estimate;
 use super::feed::Feed;
 use super::gate::{Gate, NextCall};
-use super::interrupt::{Cause, Interrupt};
+use super::interrupt::Cause;
 use super::judge::{Judge, Judgement};
+use super::mend;
+use super::queue::Input;
 use super::sample::{self, Sampled, Sampler};
 use super::stop::{Answer, Stop};
 
 /// Runs one turn and tells how it ended.
-pub(super) async fn run(
-    session: &mut Session,
-    text: &str,
-    interrupt: &Interrupt,
-) -> Result<Answer, Stop> {
+pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answer, Stop> {
     let started = clock::monotonic();
-    session.turns += 1;
-    session.last_text.clear();
-    let feed = session.feed.in_turn(session.turns);
+    engine.turns += 1;
+    engine.last_text.clear();
+    let feed = engine.feed.in_turn(engine.turns);
     state(&feed, SessionState::Processing).await;
-    let accepted = session.accept(text);
+    let accepted = accept(engine, prompt);
     feed.send(EventKind::TurnStart(TurnStart {
-        input: text.to_owned(),
+        input: prompt.input.text.clone(),
     }))
     .await;
     let mut turn = Turn {
-        session,
-        interrupt,
+        engine,
+        prompt,
         feed: feed.clone(),
         steps: 0,
         usage: Usage::default(),
@@ -49,18 +47,18 @@ pub(super) async fn run(
     };
     let outcome = match accepted {
         Ok(entry) => {
-            Session::tell_user(&entry, text, MessageSource::Prompt, &feed).await;
+            tell_user(&entry, &prompt.input.text, prompt.source, &feed).await;
             turn.play().await
         }
         Err(stop) => Err(stop),
     };
     let (steps, usage) = (turn.steps, turn.usage);
     if let Err(stop) = &outcome {
-        ending::tell_stop(session, stop, &feed).await;
+        ending::tell_stop(&engine.accounts, stop, &feed).await;
     }
     feed.send(EventKind::TurnEnd(TurnEnd {
         status: ending::status(&outcome),
-        final_text: session.last_text.clone(),
+        final_text: engine.last_text.clone(),
         steps,
         usage,
         duration_ms: clock::elapsed_ms(started),
@@ -71,10 +69,19 @@ pub(super) async fn run(
     outcome
 }
 
+/// Puts the input behind a valid history.
+fn accept(engine: &Engine, prompt: &Prompt<'_>) -> Result<EntryId, Stop> {
+    mend::answer_open_calls(&engine.record)?;
+    let entry = engine.append_user(prompt.input.content(), prompt.source)?;
+    // The first flush runs while the model is asked.
+    engine.record.write(Store::step_ended)?;
+    Ok(entry)
+}
+
 /// A running turn.
 struct Turn<'s> {
-    session: &'s mut Session,
-    interrupt: &'s Interrupt,
+    engine: &'s mut Engine,
+    prompt: &'s Prompt<'s>,
     feed: Feed,
     steps: u32,
     usage: Usage,
@@ -99,23 +106,31 @@ enum Next {
 
 impl Turn<'_> {
     async fn play(&mut self) -> Result<Answer, Stop> {
+        for input in self.prompt.desk.take_next_turn() {
+            self.hear(&input, MessageSource::NextTurn).await?;
+        }
         loop {
             // The watchdog looks only while the turn waits for something.
-            if self.session.deadline <= clock::monotonic() {
-                self.interrupt.trigger(Cause::Timeout);
+            let interrupt = self.prompt.interrupt;
+            if self.engine.deadline <= clock::monotonic() {
+                interrupt.trigger(Cause::Timeout);
             }
-            if self.interrupt.token().is_cancelled() {
-                return Err(sample::interrupted(self.interrupt));
+            if interrupt.token().is_cancelled() {
+                return Err(sample::interrupted(interrupt));
             }
+            self.hear_steering().await?;
+            self.engine.take_up_tools();
             let plan = self.plan().await?;
             let feed = self.feed.in_step(self.steps + 1);
             feed.send(EventKind::StepStart(StepStart {
-                model: self.session.client.model().full_id(),
+                model: self.engine.client.model().full_id(),
                 closing: plan.closing.is_some(),
             }))
             .await;
             match self.step(&plan, &feed).await? {
                 Next::Step => {}
+                // What was said meanwhile wants an answer of its own.
+                Next::Answer(_) if self.hear_steering().await? => {}
                 Next::Answer(text) => {
                     return Ok(Answer {
                         text,
@@ -127,15 +142,34 @@ impl Turn<'_> {
         }
     }
 
+    /// Puts what somebody says to the running turn into the history.
+    async fn hear(&mut self, input: &Input, source: MessageSource) -> Result<(), Stop> {
+        let entry = self.engine.append_user(input.content(), source)?;
+        tell_user(&entry, &input.text, source, &self.feed).await;
+        Ok(())
+    }
+
+    /// Hears the steering messages that wait; tells whether there were any.
+    async fn hear_steering(&mut self) -> Result<bool, Stop> {
+        let taken = self.prompt.desk.take_steering();
+        let any = !taken.is_empty();
+        for (input, update) in taken {
+            self.feed.send(EventKind::QueueUpdate(update)).await;
+            self.hear(&input, MessageSource::Steer).await?;
+        }
+        Ok(any)
+    }
+
     /// Asks the books what the next call may be.
     async fn plan(&mut self) -> Result<StepPlan, Stop> {
-        let session = &mut *self.session;
-        let prompt_tokens = session.context.tokens(session.store.tree().messages());
+        let engine = &mut *self.engine;
+        let (record, context) = (&engine.record, &mut engine.context);
+        let prompt_tokens = record.read(|store| context.tokens(store.tree().messages()));
         let next = NextCall {
             first: self.steps == 0,
             prompt_tokens,
-            output_tokens: session.sampling.max_output_tokens,
-            model: session.client.model(),
+            output_tokens: engine.sampling.max_output_tokens,
+            model: engine.client.model(),
         };
         let plan = |output_tokens, tools| StepPlan {
             prompt_tokens,
@@ -143,14 +177,14 @@ impl Turn<'_> {
             tools,
             closing: None,
         };
-        match session.accounts.gate(next) {
+        match engine.accounts.gate(next) {
             Gate::Go { output_tokens } => Ok(plan(output_tokens, true)),
             Gate::Single { output_tokens } => Ok(plan(output_tokens, false)),
             Gate::Closing {
                 kind,
                 output_tokens,
             } => {
-                session.accounts.reached(kind, &self.feed).await;
+                engine.accounts.reached(kind, &self.feed).await;
                 let note = notes::closing(closing_note(kind));
                 self.say(&note).await?;
                 Ok(StepPlan {
@@ -160,7 +194,7 @@ impl Turn<'_> {
                 })
             }
             Gate::Spent(kind) => {
-                session.accounts.reached(kind, &self.feed).await;
+                engine.accounts.reached(kind, &self.feed).await;
                 Err(Stop::Limit(kind))
             }
         }
@@ -184,8 +218,9 @@ impl Turn<'_> {
                 outcome: Err(stop),
             },
         };
-        let synced = self.session.store.step_ended();
-        self.session.accounts.warn(feed).await;
+        let synced = self.engine.record.write(Store::step_ended);
+        self.engine.accounts.warn(feed).await;
+        self.engine.publish();
         step_end(feed, reply, self.cost(&sampled), worked.files).await;
         worked.outcome?;
         synced?;
@@ -208,34 +243,34 @@ impl Turn<'_> {
 
     /// Says something on the engine's own account.
     async fn say(&mut self, note: &str) -> Result<(), Stop> {
-        let entry = self.session.append_user(note)?;
-        Session::tell_user(&entry, note, MessageSource::Synthetic, &self.feed).await;
-        Ok(())
+        self.hear(&Input::text(note), MessageSource::Synthetic)
+            .await
     }
 
     async fn sample(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
-        let session = &*self.session;
+        let engine = &*self.engine;
+        let messages = engine.record.read(|store| store.tree().messages().to_vec());
         let request = Request {
-            system: session.system.clone(),
-            messages: session.store.tree().messages().to_vec(),
+            system: engine.system.clone(),
+            messages,
             tools: if plan.tools {
-                Arc::clone(&session.tools)
+                Arc::clone(engine.tools.definitions())
             } else {
                 Arc::from([])
             },
-            thinking: session.sampling.thinking,
+            thinking: engine.sampling.thinking,
             max_output_tokens: plan.output_tokens,
-            temperature: session.sampling.temperature,
-            session_id: session.id.clone(),
+            temperature: engine.sampling.temperature,
+            session_id: engine.id.clone(),
         };
         Sampler {
-            client: &session.client,
-            sampling: &session.sampling,
-            deadline: session.deadline,
-            activity: &session.activity,
+            client: &engine.client,
+            sampling: &engine.sampling,
+            deadline: engine.deadline,
+            activity: &engine.activity,
             feed: feed.clone(),
         }
-        .reply(&request, self.interrupt)
+        .reply(&request, self.prompt.interrupt)
         .await
     }
 
@@ -244,17 +279,15 @@ impl Turn<'_> {
         let reply = &sampled.message;
         let booked = self.book(sampled, plan, feed).await;
         let cost_usd = self.cost(sampled);
-        let session = &mut *self.session;
-        let entry = session
-            .store
-            .append(EntryKind::Message(Arc::new(Message::Assistant(
-                reply.clone(),
-            ))))?;
+        let engine = &mut *self.engine;
+        let entry = engine
+            .record
+            .append_message(Message::Assistant(reply.clone()))?;
         let text = reply.text();
         if !text.trim().is_empty() {
-            session.last_text.clone_from(&text);
+            engine.last_text.clone_from(&text);
         }
-        let model = session.client.model();
+        let model = engine.client.model();
         feed.send(EventKind::MessageComplete(Box::new(MessageComplete {
             agent_id: "main".to_owned(),
             reasoning: reply.thinking(),
@@ -281,8 +314,8 @@ impl Turn<'_> {
                 max_tokens: model.context_window,
                 prompt_tokens: booked.prompt_tokens(),
             },
-            totals: session.accounts.totals(),
-            cost_usd: session.accounts.cost_usd(),
+            totals: engine.accounts.totals(),
+            cost_usd: engine.accounts.cost_usd(),
         }))
         .await;
         Ok(())
@@ -291,9 +324,9 @@ impl Turn<'_> {
     /// Books what a reply used, or an estimate when the provider does not say.
     async fn book(&mut self, sampled: &Sampled, plan: &StepPlan, feed: &Feed) -> Usage {
         let reply = &sampled.message;
-        let session = &mut *self.session;
+        let engine = &mut *self.engine;
         if sampled.usage_known {
-            session.accounts.book_reply(&reply.usage);
+            engine.accounts.book_reply(&reply.usage);
             self.usage.add(&reply.usage);
             return reply.usage;
         }
@@ -302,9 +335,9 @@ impl Turn<'_> {
             output: estimate::reply_tokens(reply),
             ..Usage::default()
         };
-        let model = session.client.model();
+        let model = engine.client.model();
         usage.cost = model.cost(&usage).unwrap_or_default();
-        if session.accounts.book_estimate(&usage) {
+        if engine.accounts.book_estimate(&usage) {
             feed.send(EventKind::Warning(Warning {
                 code: "usage_missing".to_owned(),
                 message: format!(
@@ -325,24 +358,25 @@ impl Turn<'_> {
         plan: &StepPlan,
         feed: &Feed,
     ) -> Worked {
-        let session = &mut *self.session;
+        let engine = &mut *self.engine;
         let batch = Batch {
-            workbench: &session.workbench,
-            working_copy: &mut session.working_copy,
-            accounts: &mut session.accounts,
-            repeats: &mut session.repeats,
-            store: &mut session.store,
-            activity: &session.activity,
+            workbench: &engine.workbench,
+            tools: &engine.tools,
+            working_copy: &mut engine.working_copy,
+            accounts: &mut engine.accounts,
+            repeats: &mut engine.repeats,
+            record: &engine.record,
+            activity: &engine.activity,
             feed: feed.clone(),
-            interrupt: self.interrupt,
-            name: format!("{}-{}", session.turns, self.steps),
+            interrupt: self.prompt.interrupt,
+            name: format!("{}-{}", engine.turns, self.steps),
         };
         batch.run(reply, plan.tools).await
     }
 
     /// The reply's cost; none when the price or the usage is unknown.
     fn cost(&self, sampled: &Sampled) -> Option<f64> {
-        let priced = self.session.client.model().price.is_some();
+        let priced = self.engine.client.model().price.is_some();
         (priced && sampled.usage_known).then_some(sampled.message.usage.cost.total)
     }
 }

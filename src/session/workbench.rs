@@ -1,32 +1,27 @@
 //! The tools of a session with everything a call needs: policy, place,
-//! commands, the memory of files, compiled argument schemas.
+//! commands, the memory of files.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use serde_json::Value;
+use std::sync::Arc;
 
 use crate::access::Access;
-use crate::model::ToolDefinition;
 use crate::policy::Policy;
 use crate::secret::Redactor;
 use crate::tool::{CommandSettings, FileLedger, Permit, Place, Toolset};
 
-use super::arguments::Validator;
+use super::toolbox::Toolbox;
 
-/// What the calls of a session work with. Nothing in it changes while a call
-/// runs but the ledger of files.
+/// What the calls of a session work with. Only the toolbox and the ledger of
+/// files change.
 #[derive(Debug)]
 pub struct Workbench {
-    tools: Toolset,
+    toolbox: Toolbox,
     policy: Arc<Policy>,
     place: Place,
     commands: CommandSettings,
     output_dir: Option<PathBuf>,
     redactor: Redactor,
     files: FileLedger,
-    validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
 impl Workbench {
@@ -40,14 +35,13 @@ impl Workbench {
         output_dir: Option<PathBuf>,
     ) -> Self {
         Self {
-            tools,
+            toolbox: Toolbox::new(tools),
             policy,
             place,
             commands,
             output_dir,
             redactor: Redactor::default(),
             files: FileLedger::default(),
-            validators: Mutex::default(),
         }
     }
 
@@ -74,8 +68,22 @@ impl Workbench {
         &self.redactor
     }
 
-    pub(super) fn tools(&self) -> &Toolset {
-        &self.tools
+    pub(super) fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// The same for a session of its own: its tools and what it has read go on
+    /// apart from these.
+    pub(super) fn forked(&self) -> Self {
+        Self {
+            toolbox: self.toolbox.forked(),
+            policy: Arc::clone(&self.policy),
+            place: self.place.clone(),
+            commands: self.commands.clone(),
+            output_dir: self.output_dir.clone(),
+            redactor: self.redactor.clone(),
+            files: self.files.forked(),
+        }
     }
 
     pub(super) fn policy(&self) -> &Policy {
@@ -96,51 +104,5 @@ impl Workbench {
 
     pub(super) fn files(&self) -> &FileLedger {
         &self.files
-    }
-
-    pub(super) fn tool_names(&self) -> Vec<String> {
-        self.tools.names()
-    }
-
-    /// The tools as a model sees them, sorted by name.
-    pub(super) fn definitions(&self) -> Arc<[ToolDefinition]> {
-        self.tools
-            .specs()
-            .into_iter()
-            .map(|spec| ToolDefinition {
-                name: spec.name,
-                description: spec.description,
-                parameters: spec.parameters,
-            })
-            .collect()
-    }
-
-    /// Checks and coerces the arguments of a call. Schemas are compiled when
-    /// their tool is first called: most runs use few of them.
-    pub(super) fn check_arguments(
-        &self,
-        tool: &str,
-        schema: &Value,
-        args: Value,
-    ) -> Result<Value, String> {
-        let known = {
-            let validators = self
-                .validators
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            validators.get(tool).cloned()
-        };
-        let validator = match known {
-            Some(validator) => validator,
-            None => {
-                let validator = Arc::new(Validator::compile(schema)?);
-                self.validators
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .insert(tool.to_owned(), Arc::clone(&validator));
-                validator
-            }
-        };
-        validator.check(args)
     }
 }

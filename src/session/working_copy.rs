@@ -41,6 +41,15 @@ impl WorkingCopy {
         }
     }
 
+    /// The same working copy with a baseline still to take.
+    pub(super) fn anew(&self) -> Self {
+        if self.root.as_os_str().is_empty() {
+            Self::unwatched()
+        } else {
+            Self::new(self.root.clone(), self.git.clone())
+        }
+    }
+
     /// Takes the baseline, once. A failure is a warning.
     pub(super) async fn before_change(&mut self, feed: &Feed, cancel: &CancellationToken) {
         if self.attempted {

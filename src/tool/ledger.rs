@@ -90,6 +90,19 @@ impl Fingerprint {
 }
 
 impl FileLedger {
+    /// A ledger that has seen the same and goes on by itself; what changed
+    /// before is not its business.
+    #[must_use]
+    pub fn forked(&self) -> Self {
+        let state = State {
+            seen: self.lock().seen.clone(),
+            ..State::default()
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
     /// The session knows the file in this state: it read or wrote it.
     pub fn record(&self, path: &Path, fingerprint: Fingerprint) {
         self.lock().seen.insert(path.to_owned(), fingerprint);

@@ -197,7 +197,7 @@ impl std::fmt::Debug for Toolset {
 }
 
 /// A tool with this name exists already.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error("there are two tools named `{0}`")]
 pub struct DuplicateTool(pub String);
 
@@ -229,6 +229,13 @@ impl Toolset {
             .partition_point(|other| other.spec().name < tool.spec().name);
         self.tools.insert(at, tool);
         Ok(())
+    }
+
+    /// Takes the tool with this name out; tells whether it was there.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let before = self.tools.len();
+        self.tools.retain(|tool| tool.spec().name != name);
+        self.tools.len() < before
     }
 
     /// The tool with this name.

@@ -6,7 +6,7 @@ use agent::clock::Activity;
 use agent::event::Reason;
 use agent::model::{Client, ClientOptions, Script, resolve};
 use agent::secret::Redactor;
-use agent::session::{Interrupt, Session, SessionOptions, Stop};
+use agent::session::{PromptOptions, Session, SessionOptions, Stop};
 use agent::store::{Durability, Header, Store};
 use serde_json::{Value, json};
 
@@ -153,10 +153,11 @@ async fn over_http(server: &ModelServer) -> (Session, Vec<agent::event::Emission
     let options = ClientOptions::new(activity.clone());
     let client = Client::http(model, Some("key".to_owned()), options).unwrap();
     let (sender, mut events) = tokio::sync::mpsc::channel(1_000);
-    let mut session = Session::create(SessionOptions::new(client, activity, "/", sender))
+    let session = Session::create(SessionOptions::new(client, activity, "/", sender))
         .await
-        .unwrap();
-    let _ = session.prompt("go", &Interrupt::default()).await;
+        .unwrap()
+        .session;
+    let _ = session.prompt("go", PromptOptions::default()).await;
     let mut kept = Vec::new();
     while let Ok(emission) = events.try_recv() {
         kept.push(emission);

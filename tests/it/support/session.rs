@@ -20,7 +20,8 @@ use agent::message::Message;
 use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
 use agent::policy::{Mode, Permissions, Policy, Surroundings};
 use agent::session::{
-    Answer, Interrupt, Limits, Session, SessionOptions, Stop, Workbench, WorkingCopy,
+    Answer, Interrupt, Limits, PromptOptions, Session, SessionError, SessionOptions, Stop,
+    Workbench, WorkingCopy,
 };
 use agent::store::{Durability, Header, Store};
 use agent::tool::{
@@ -126,8 +127,8 @@ impl Stage {
         options.limits = self.limits.clone();
         let mut kept = Vec::new();
         match Session::create(options).await {
-            Ok(session) => Ok(Play {
-                session,
+            Ok(created) => Ok(Play {
+                session: created.session,
                 events,
                 kept,
                 dir: self.dir,
@@ -195,7 +196,11 @@ impl Play {
             ..
         } = self;
         let watched = async {
-            let prompt = session.prompt(text, interrupt);
+            let options = PromptOptions {
+                interrupt: interrupt.clone(),
+                ..PromptOptions::default()
+            };
+            let prompt = session.prompt(text, options);
             tokio::pin!(prompt);
             loop {
                 tokio::select! {
@@ -212,22 +217,31 @@ impl Play {
             .await
             .expect("the prompt ends in time");
         drain(&mut self.events, &mut self.kept);
-        outcome
+        outcome.map_err(|error| match error {
+            SessionError::Stopped(stop) => Arc::try_unwrap(stop).unwrap(),
+            other => panic!("{other}"),
+        })
     }
 
     /// Drops a running prompt as soon as `until` says so.
     pub(crate) async fn prompt_dropped(&mut self, until: impl Fn(&EventKind) -> bool) {
-        let interrupt = Interrupt::default();
         let Self {
-            session, events, ..
+            session,
+            events,
+            kept,
+            ..
         } = self;
-        let prompt = session.prompt("go", &interrupt);
+        let prompt = session.prompt("go", PromptOptions::default());
         tokio::pin!(prompt);
         let watched = async {
             loop {
                 tokio::select! {
                     biased;
-                    Some(emission) = events.recv() => if until(&emission.kind) { return },
+                    Some(emission) = events.recv() => {
+                        let now = until(&emission.kind);
+                        kept.push(emission);
+                        if now { return }
+                    }
                     _ = &mut prompt => panic!("the prompt ended by itself"),
                 }
             }
@@ -240,7 +254,7 @@ impl Play {
     /// Ends the session. The log must be lawful, the history valid, the script
     /// played to its end.
     pub(crate) async fn end(self) -> Told {
-        let messages = self.session.store().tree().messages().to_vec();
+        let messages = self.session.messages();
         let closed = self.session.close(&CancellationToken::new()).await;
         assert_eq!(closed.scripted, Ok(()));
         assert_valid(&messages);

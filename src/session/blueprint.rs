@@ -1,0 +1,121 @@
+//! What another session of the same kind is made of: forks are built from it,
+//! also while the engine is at work.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use tokio::sync::mpsc;
+
+use crate::clock::Activity;
+use crate::event::{Emission, Place};
+use crate::model::Client;
+use crate::store::Store;
+
+use super::budget::Accounts;
+use super::engine::{Engine, Progress, system_prompt};
+use super::estimate::ContextMeter;
+use super::feed::Feed;
+use super::limits::Limits;
+use super::options::{Instructions, Sampling, SessionOptions};
+use super::queue::QueueMode;
+use super::record::Record;
+use super::repeat::RepeatGuard;
+use super::workbench::Workbench;
+use super::working_copy::WorkingCopy;
+
+/// The parts of a session's options that a fork shares.
+#[derive(Debug)]
+pub(super) struct Blueprint {
+    client: Client,
+    sampling: Sampling,
+    limits: Limits,
+    deadline: Instant,
+    instructions: Instructions,
+    steering: QueueMode,
+    activity: Activity,
+    events: mpsc::Sender<Emission>,
+    job: String,
+    working_copy: WorkingCopy,
+}
+
+impl Blueprint {
+    pub(super) fn of(options: &SessionOptions) -> Self {
+        Self {
+            client: options.client.clone(),
+            sampling: options.sampling.clone(),
+            limits: options.limits.clone(),
+            deadline: options.deadline,
+            instructions: options.instructions.clone(),
+            steering: options.steering,
+            activity: options.activity.clone(),
+            events: options.events.clone(),
+            job: options.job.clone(),
+            working_copy: options.working_copy.anew(),
+        }
+    }
+
+    /// The options of a session of the same kind over `store`, with books,
+    /// tools and a memory of files of its own.
+    pub(super) fn options(&self, store: Store, workbench: &Workbench) -> SessionOptions {
+        SessionOptions {
+            client: self.client.clone(),
+            sampling: self.sampling.clone(),
+            workbench: workbench.forked(),
+            working_copy: self.working_copy.anew(),
+            store,
+            limits: self.limits.clone(),
+            deadline: self.deadline,
+            instructions: self.instructions.clone(),
+            steering: self.steering,
+            activity: self.activity.clone(),
+            events: self.events.clone(),
+            job: self.job.clone(),
+        }
+    }
+}
+
+impl Engine {
+    /// Puts an engine together.
+    pub(super) fn assemble(options: SessionOptions) -> (Self, QueueMode) {
+        let model = options.client.model();
+        let id = options.store.tree().header().id.clone();
+        let feed = Feed::new(
+            options.events,
+            Place {
+                job: Some(options.job),
+                session_id: Some(id.clone()),
+                agent_id: Some("main".to_owned()),
+                turn: None,
+                step: None,
+            },
+        );
+        let accounts = Accounts::new(options.limits, options.deadline, model);
+        let sampling = Sampling {
+            thinking: model.clamp_thinking(options.sampling.thinking),
+            ..options.sampling
+        };
+        let tools = options.workbench.toolbox().active();
+        let system = system_prompt(&options.workbench, &tools, &options.instructions);
+        let engine = Self {
+            id,
+            context: ContextMeter::new(&system, tools.definitions()),
+            system,
+            tools,
+            client: options.client,
+            sampling,
+            instructions: options.instructions,
+            workbench: options.workbench.into(),
+            working_copy: options.working_copy,
+            record: Record::new(options.store).into(),
+            progress: Mutex::new(Progress::default()).into(),
+            repeats: RepeatGuard::new(accounts.limits().max_repeats),
+            accounts,
+            deadline: options.deadline,
+            activity: options.activity,
+            feed,
+            turns: 0,
+            last_text: String::new(),
+        };
+        (engine, options.steering)
+    }
+}

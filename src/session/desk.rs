@@ -1,0 +1,477 @@
+//! Where messages meet the engine. At most one turn runs; whoever brings the
+//! first message to an engine at rest takes it along, and the driver that runs
+//! it goes on until nothing waits any more.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+
+use crate::event::{EventKind, PendingCounts, QueueUpdate};
+
+use super::engine::{Engine, Prompt};
+use super::error::SessionError;
+use super::feed::Feed;
+use super::interrupt::{Cause, Interrupt};
+use super::queue::{
+    Input, Item, PendingMessage, PendingQuery, PendingStatus, Queue, QueueMode, QueueSource,
+    Settlement,
+};
+use super::stop::{Answer, Stop};
+
+/// Messages that may wait for the next prompt.
+const NEXT_TURN_MAX: usize = 100;
+
+/// How a prompt waits while another one runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamingBehavior {
+    /// It joins the running turn, after the tools that run now.
+    Steer,
+    /// It has a turn of its own, after what waits already.
+    FollowUp,
+}
+
+/// What is thrown away of the pending state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClearPending {
+    /// What waits.
+    Waiting,
+    /// What waits, and the running turn.
+    WaitingAndActive,
+}
+
+/// The desk of a session.
+#[derive(Default)]
+pub(super) struct Desk {
+    state: Mutex<State>,
+    rest: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// The engine while it rests.
+    engine: Option<Box<Engine>>,
+    /// Who has the engine now.
+    running: Option<Running>,
+    queue: Queue,
+    next_turn: Vec<Input>,
+    steering: QueueMode,
+}
+
+/// A turn that runs, or work on the session between turns.
+struct Running {
+    id: String,
+    interrupt: Interrupt,
+    /// Steering messages that joined the turn and share its answer.
+    riders: Vec<Item>,
+    /// Whether the one who prompted is gone; the others keep waiting.
+    abandoned: bool,
+}
+
+/// What became of a message that was brought.
+pub(super) enum Admission {
+    /// It runs now: drive the engine with it.
+    Run(Box<Engine>, Item),
+    /// It waits.
+    Queued(QueueUpdate),
+}
+
+/// The engine, taken from the desk for work between turns; it is given back on
+/// drop.
+pub(super) struct Lease<'d> {
+    desk: &'d Desk,
+    engine: Option<Box<Engine>>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    pub(super) fn new(engine: Box<Engine>, steering: QueueMode) -> Self {
+        let desk = Self::default();
+        {
+            let mut state = desk.lock();
+            state.engine = Some(engine);
+            state.steering = steering;
+        }
+        desk
+    }
+
+    /// Takes a message in: it runs at once when the engine rests, else it waits
+    /// as `source`, or is refused when it does not say how.
+    pub(super) fn admit(
+        &self,
+        mut item: Item,
+        source: Option<QueueSource>,
+    ) -> Result<Admission, SessionError> {
+        let mut state = self.lock();
+        if let Some(engine) = state.engine.take() {
+            item.queued_as = source.filter(|_| item.waiter.is_none());
+            state.running = Some(Running::of(&item));
+            return Ok(Admission::Run(engine, item));
+        }
+        let running = state.running.as_ref().ok_or(SessionError::Closed)?;
+        // What was cancelled ends soon, so that a new prompt need not ask twice.
+        let ending = running.interrupt.token().is_cancelled();
+        let source = match source {
+            Some(source) => source,
+            None if ending => QueueSource::PromptFollowUp,
+            None => return Err(SessionError::PromptAlreadyRunning),
+        };
+        item.queued_as = Some(source);
+        let added = Some(item.id.clone());
+        state.queue.push(item)?;
+        Ok(Admission::Queued(QueueUpdate {
+            added,
+            ..state.update()
+        }))
+    }
+
+    /// Keeps a message for the next prompt.
+    pub(super) fn keep_for_next_turn(&self, input: Input) -> Result<(), SessionError> {
+        let mut state = self.lock();
+        if state.next_turn.len() >= NEXT_TURN_MAX {
+            return Err(SessionError::QueueFull(NEXT_TURN_MAX));
+        }
+        state.next_turn.push(input);
+        Ok(())
+    }
+
+    /// The messages that wait for this prompt.
+    pub(super) fn take_next_turn(&self) -> Vec<Input> {
+        std::mem::take(&mut self.lock().next_turn)
+    }
+
+    /// Steering messages for the running turn, and what tells of it.
+    pub(super) fn take_steering(&self) -> Vec<(Input, QueueUpdate)> {
+        let mut state = self.lock();
+        let mode = state.steering;
+        let taken = state.queue.take_steering(mode);
+        let counts = state.update();
+        let Some(running) = &mut state.running else {
+            return Vec::new();
+        };
+        let told = taken.iter().map(|item| {
+            let update = QueueUpdate {
+                taken: Some(item.id.clone()),
+                ..counts.clone()
+            };
+            (item.input.clone(), update)
+        });
+        let told = told.collect();
+        running.riders.extend(taken);
+        told
+    }
+
+    /// Interrupts the running turn and throws away what waits.
+    pub(super) fn cancel(&self, cause: Cause) -> Option<QueueUpdate> {
+        let (dropped, update) = {
+            let mut state = self.lock();
+            if let Some(running) = &state.running {
+                running.interrupt.trigger(cause);
+            }
+            let dropped = state.throw_away();
+            (dropped, state.update())
+        };
+        settle_cancelled(dropped).then_some(QueueUpdate {
+            cleared: true,
+            ..update
+        })
+    }
+
+    /// Throws away what waits and what is remembered.
+    pub(super) fn clear(&self, what: ClearPending) -> QueueUpdate {
+        let (dropped, update) = {
+            let mut state = self.lock();
+            if let (ClearPending::WaitingAndActive, Some(running)) = (what, &state.running) {
+                running.interrupt.trigger(Cause::User);
+            }
+            let dropped = state.throw_away();
+            state.queue.forget();
+            state.next_turn.clear();
+            (dropped, state.update())
+        };
+        settle_cancelled(dropped);
+        QueueUpdate {
+            cleared: true,
+            ..update
+        }
+    }
+
+    /// Forgets the settled messages.
+    pub(super) fn forget(&self) {
+        self.lock().queue.forget();
+    }
+
+    /// The one who waits for this message is gone.
+    pub(super) fn abandon(&self, id: &str) {
+        let mut state = self.lock();
+        match &mut state.running {
+            Some(running) if running.id == id => {
+                running.abandoned = true;
+                running.interrupt.trigger(Cause::User);
+            }
+            _ => {
+                if let Some(item) = state.queue.remove(id) {
+                    state.queue.remember(&item, PendingStatus::Failed);
+                }
+            }
+        }
+    }
+
+    pub(super) fn counts(&self) -> PendingCounts {
+        self.lock().queue.counts()
+    }
+
+    pub(super) fn snapshot(&self, query: PendingQuery) -> Vec<PendingMessage> {
+        self.lock().queue.snapshot(query)
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.lock().running.is_some()
+    }
+
+    /// Takes the engine for work between turns, which `interrupt` ends.
+    pub(super) fn lease(&self, interrupt: &Interrupt) -> Result<Lease<'_>, SessionError> {
+        let mut state = self.lock();
+        let engine = match state.engine.take() {
+            Some(engine) => engine,
+            None if state.running.is_some() => return Err(SessionError::Busy),
+            None => return Err(SessionError::Closed),
+        };
+        state.running = Some(Running {
+            id: String::new(),
+            interrupt: interrupt.clone(),
+            riders: Vec::new(),
+            abandoned: false,
+        });
+        Ok(Lease {
+            desk: self,
+            engine: Some(engine),
+        })
+    }
+
+    /// A message that came while the engine was leased, with the engine.
+    pub(super) fn resume(&self) -> Option<(Box<Engine>, Item)> {
+        let mut state = self.lock();
+        let engine = state.engine.take()?;
+        match state.queue.pop() {
+            Some(item) => {
+                state.running = Some(Running::of(&item));
+                Some((engine, item))
+            }
+            None => {
+                state.engine = Some(engine);
+                None
+            }
+        }
+    }
+
+    /// Waits until no turn runs. The engine is gone after a crash.
+    pub(super) async fn at_rest(&self) {
+        loop {
+            let rest = self.rest.notified();
+            tokio::pin!(rest);
+            // Registered before the look, so that no end is missed.
+            rest.as_mut().enable();
+            if !self.is_running() {
+                return;
+            }
+            rest.await;
+        }
+    }
+
+    /// The engine, for good; none after a crash. Only at rest.
+    pub(super) fn take_engine(&self) -> Option<Box<Engine>> {
+        self.lock().engine.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn update(&self) -> QueueUpdate {
+        QueueUpdate {
+            pending: self.queue.counts(),
+            ..QueueUpdate::default()
+        }
+    }
+
+    fn throw_away(&mut self) -> Vec<Item> {
+        let dropped = self.queue.drain();
+        for item in &dropped {
+            self.queue.remember(item, PendingStatus::Failed);
+        }
+        dropped
+    }
+}
+
+impl Running {
+    fn of(item: &Item) -> Self {
+        Self {
+            id: item.id.clone(),
+            interrupt: item.interrupt.clone(),
+            riders: Vec::new(),
+            abandoned: false,
+        }
+    }
+}
+
+impl Lease<'_> {
+    pub(super) fn engine(&mut self) -> &mut Engine {
+        self.engine
+            .as_mut()
+            .expect("the engine is there until the lease ends")
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut state = self.desk.lock();
+        state.engine = self.engine.take();
+        state.running = None;
+        drop(state);
+        self.desk.rest.notify_waiters();
+    }
+}
+
+/// Tells whether anybody was waiting.
+fn settle_cancelled(dropped: Vec<Item>) -> bool {
+    let any = !dropped.is_empty();
+    for item in dropped {
+        item.settle(Err(SessionError::cancelled()));
+    }
+    any
+}
+
+/// Runs turns until nothing waits; the engine is back at its desk then.
+pub(super) async fn drive(desk: Arc<Desk>, feed: Feed, mut engine: Box<Engine>, first: Item) {
+    let mut item = first;
+    loop {
+        let prompt = Prompt {
+            input: &item.input,
+            source: item.source(),
+            interrupt: &item.interrupt,
+            desk: &desk,
+        };
+        match AssertUnwindSafe(engine.run(&prompt)).catch_unwind().await {
+            Ok(outcome) => match finish(&desk, &feed, engine, item, outcome).await {
+                Some((same, next)) => (engine, item) = (same, next),
+                None => return,
+            },
+            Err(panic) => {
+                crashed(&desk, item, panic);
+                return;
+            }
+        }
+    }
+}
+
+/// Settles a turn and takes the next message up; without one the engine rests.
+async fn finish(
+    desk: &Desk,
+    feed: &Feed,
+    engine: Box<Engine>,
+    item: Item,
+    outcome: Result<Answer, Stop>,
+) -> Option<(Box<Engine>, Item)> {
+    let outcome = outcome.map_err(SessionError::from);
+    let status = match outcome {
+        Ok(_) => PendingStatus::Resolved,
+        Err(_) => PendingStatus::Failed,
+    };
+    let (riders, dropped, next, updates) = {
+        let mut state = desk.lock();
+        let running = state.running.take();
+        let abandoned = running.as_ref().is_some_and(|running| running.abandoned);
+        let riders = running.map(|running| running.riders).unwrap_or_default();
+        let ended = || std::iter::once(&item).chain(&riders);
+        for item in ended() {
+            state.queue.remember(item, status);
+        }
+        let cancelled = outcome.as_ref().is_err_and(SessionError::is_cancelled) && !abandoned;
+        let dropped = if cancelled {
+            state.throw_away()
+        } else {
+            Vec::new()
+        };
+        let next = state.queue.pop();
+        let updates = told(&state, ended(), !dropped.is_empty(), next.as_ref());
+        let next = match next {
+            Some(next) => {
+                state.running = Some(Running::of(&next));
+                Some((engine, next))
+            }
+            None => {
+                state.engine = Some(engine);
+                None
+            }
+        };
+        (riders, dropped, next, updates)
+    };
+    for update in updates {
+        feed.send(EventKind::QueueUpdate(update)).await;
+    }
+    settle_cancelled(dropped);
+    for rider in riders {
+        rider.settle(outcome.clone());
+    }
+    item.settle(outcome);
+    if next.is_none() {
+        desk.rest.notify_waiters();
+    }
+    next
+}
+
+/// What the end of a turn changed in the queue.
+fn told<'i>(
+    state: &State,
+    ended: impl Iterator<Item = &'i Item>,
+    cleared: bool,
+    next: Option<&Item>,
+) -> Vec<QueueUpdate> {
+    let settled = ended.filter(|item| item.queued_as.is_some());
+    let mut updates: Vec<QueueUpdate> = settled
+        .map(|item| QueueUpdate {
+            settled: Some(item.id.clone()),
+            ..state.update()
+        })
+        .collect();
+    if cleared {
+        updates.push(QueueUpdate {
+            cleared: true,
+            ..state.update()
+        });
+    }
+    updates.extend(next.map(|item| QueueUpdate {
+        taken: Some(item.id.clone()),
+        ..state.update()
+    }));
+    updates
+}
+
+/// The engine is gone; nobody gets an answer any more.
+fn crashed(desk: &Desk, item: Item, panic: Box<dyn std::any::Any + Send>) {
+    let dropped = {
+        let mut state = desk.lock();
+        let riders = state.running.take().map(|running| running.riders);
+        let mut dropped = riders.unwrap_or_default();
+        dropped.append(&mut state.throw_away());
+        state.queue.remember(&item, PendingStatus::Failed);
+        dropped
+    };
+    for item in dropped {
+        item.settle(Err(SessionError::Closed));
+    }
+    if let Some(waiter) = item.waiter {
+        // Gone, and the panic hook has told it already.
+        let _ = waiter.send(Settlement::Panicked(panic));
+    }
+    desk.rest.notify_waiters();
+}

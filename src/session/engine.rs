@@ -1,0 +1,236 @@
+//! The engine behind the facade: what runs a turn. One caller at a time has it;
+//! it rests at the desk between turns.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::clock::Activity;
+use crate::context::{SystemPrompt, ToolLine};
+use crate::event::{
+    EventKind, MessageSource, SessionReady, UserMessageEvent, Warning, WindowUsage,
+};
+use crate::message::{Content, Message, UserMessage};
+use crate::model::Client;
+use crate::policy::Policy;
+use crate::store::{EntryId, EntryKind, StoreError};
+
+use super::budget::{Accounts, Budget};
+use super::desk::Desk;
+use super::estimate::ContextMeter;
+use super::feed::Feed;
+use super::interrupt::{self, Interrupt};
+use super::options::{Instructions, Sampling};
+use super::queue::Input;
+use super::record::Record;
+use super::repeat::RepeatGuard;
+use super::stop::{Answer, Stop};
+use super::toolbox::ActiveTools;
+use super::turn;
+use super::workbench::Workbench;
+use super::working_copy::WorkingCopy;
+
+/// The allow rules that the system prompt names.
+const ALLOW_RULES_SHOWN: usize = 50;
+
+/// What runs the turns of a session.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) id: String,
+    pub(super) client: Client,
+    pub(super) sampling: Sampling,
+    pub(super) instructions: Instructions,
+    pub(super) workbench: Arc<Workbench>,
+    pub(super) record: Arc<Record>,
+    pub(super) progress: Arc<Mutex<Progress>>,
+    /// The tools of the next request, and the prompt that lists them.
+    pub(super) tools: Arc<ActiveTools>,
+    pub(super) system: String,
+    pub(super) context: ContextMeter,
+    pub(super) working_copy: WorkingCopy,
+    pub(super) accounts: Accounts,
+    pub(super) repeats: RepeatGuard,
+    pub(super) deadline: Instant,
+    pub(super) activity: Activity,
+    pub(super) feed: Feed,
+    pub(super) turns: u32,
+    pub(super) last_text: String,
+}
+
+/// What a turn is run for.
+pub(super) struct Prompt<'p> {
+    pub(super) input: &'p Input,
+    pub(super) source: MessageSource,
+    pub(super) interrupt: &'p Interrupt,
+    pub(super) desk: &'p Desk,
+}
+
+/// How far the session is, for those who ask while a turn runs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    pub(super) budget: Budget,
+    pub(super) denials: u32,
+    pub(super) last_text: String,
+}
+
+impl Engine {
+    /// Runs one prompt to its end: replies, tools, retries.
+    ///
+    /// The history stays valid on every path: each call has its result, so a
+    /// later prompt goes on from there.
+    pub(super) async fn run(&mut self, prompt: &Prompt<'_>) -> Result<Answer, Stop> {
+        let watchdog = interrupt::watch(
+            prompt.interrupt.clone(),
+            self.deadline,
+            self.accounts.limits().idle_timeout,
+            self.activity.clone(),
+        );
+        self.activity.touch();
+        let outcome = tokio::select! {
+            biased;
+            outcome = turn::run(self, prompt) => outcome,
+            never = watchdog => match never {},
+        };
+        self.publish();
+        outcome
+    }
+
+    /// Lets everybody know how far the session is.
+    pub(super) fn publish(&self) {
+        let progress = Progress {
+            budget: self.accounts.budget(),
+            denials: self.accounts.denials(),
+            last_text: self.last_text.clone(),
+        };
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+
+    /// Takes up the tools as they are now.
+    pub(super) fn take_up_tools(&mut self) {
+        let tools = self.workbench.toolbox().active();
+        if !Arc::ptr_eq(&tools, &self.tools) {
+            self.system = system_prompt(&self.workbench, &tools, &self.instructions);
+            self.context = ContextMeter::new(&self.system, tools.definitions());
+            self.tools = tools;
+        }
+    }
+
+    /// Puts a message of the user's side into the history.
+    pub(super) fn append_user(
+        &self,
+        content: Vec<Content>,
+        source: MessageSource,
+    ) -> Result<EntryId, StoreError> {
+        let message = UserMessage {
+            content,
+            timestamp: crate::clock::unix_ms(),
+        };
+        let entry = self.record.append_message(Message::User(message))?;
+        self.record.came_from(&entry, source);
+        Ok(entry)
+    }
+
+    /// Writes what a reader of the session file needs to know of its start.
+    pub(super) fn record_start(&mut self) -> Result<(), Stop> {
+        if self.record.read(|store| !store.tree().entries().is_empty()) {
+            return Ok(());
+        }
+        let model = self.client.model();
+        self.record.append(EntryKind::ModelChange {
+            provider: model.provider.clone(),
+            model_id: model.id.clone(),
+        })?;
+        self.record.append(EntryKind::ThinkingLevelChange {
+            thinking_level: self.sampling.thinking.name().to_owned(),
+        })?;
+        Ok(())
+    }
+
+    /// Says that the session takes input.
+    pub(super) async fn announce(&self) {
+        let model = self.client.model();
+        let history_loaded = self
+            .record
+            .read(|store| !store.tree().messages().is_empty());
+        self.feed
+            .send(EventKind::SessionReady(SessionReady {
+                working_dir: self.workbench.place().workspace.display().to_string(),
+                session_id: self.id.clone(),
+                history_loaded,
+                usage: WindowUsage {
+                    use_tokens: 0,
+                    max_tokens: model.context_window,
+                    prompt_tokens: 0,
+                },
+                project_input_history: Vec::new(),
+                model: model.full_id(),
+                thinking_level: self.sampling.thinking.name().to_owned(),
+                tools: self.tools.names(),
+                permission_mode: self.workbench.policy().mode().to_string(),
+            }))
+            .await;
+        if model.sends_key_in_clear() {
+            self.feed
+                .send(EventKind::Warning(Warning {
+                    code: "key_in_clear".to_owned(),
+                    message: format!(
+                        "the key for {} travels unencrypted to {}",
+                        model.provider, model.base_url
+                    ),
+                }))
+                .await;
+        }
+    }
+}
+
+/// Tells of a user message.
+pub(super) async fn tell_user(entry: &EntryId, text: &str, source: MessageSource, feed: &Feed) {
+    feed.send(EventKind::MessageUser(UserMessageEvent {
+        entry_id: entry.to_string(),
+        content: text.to_owned(),
+        source,
+    }))
+    .await;
+}
+
+/// The system prompt of a session with these tools.
+pub(super) fn system_prompt(
+    workbench: &Workbench,
+    tools: &ActiveTools,
+    instructions: &Instructions,
+) -> String {
+    let specs = tools.toolset().specs();
+    let tools: Vec<ToolLine<'_>> = specs
+        .iter()
+        .map(|spec| ToolLine {
+            name: &spec.name,
+            short_description: &spec.short_description,
+            guidelines: &spec.guidelines,
+        })
+        .collect();
+    let mode = workbench.policy().mode();
+    SystemPrompt {
+        tools: &tools,
+        workspace: &workbench.place().workspace,
+        date: &crate::clock::date(),
+        mode: mode.name(),
+        allowed: &allowed(workbench.policy()),
+        instructions: instructions.task.as_deref(),
+        append: instructions.append.as_deref(),
+    }
+    .render()
+}
+
+/// What the mode allows, and each rule that allows more.
+fn allowed(policy: &Policy) -> String {
+    let rules = &policy.permissions().allow;
+    let mut allowed = policy.mode().allows().to_owned();
+    for rule in rules.iter().take(ALLOW_RULES_SHOWN) {
+        allowed.push_str(", ");
+        allowed.push_str(rule.text());
+    }
+    if rules.len() > ALLOW_RULES_SHOWN {
+        let more = rules.len() - ALLOW_RULES_SHOWN;
+        allowed.push_str(&format!(" and {more} more rules"));
+    }
+    allowed
+}
