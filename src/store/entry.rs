@@ -1,20 +1,21 @@
 //! One entry of a session and the header of its file: the durable shapes of
 //! the version-3 session format, one JSON object a line.
 //!
-//! Writing streams an entry straight into its line. Reading keeps what it does
-//! not know: an entry of another type, or a message of another role, becomes
-//! [`EntryKind::Unknown`] with all its fields.
+//! Writing streams an entry straight into its line; reading is in `line`. What
+//! is not known is kept: an entry of another type, or a message of another
+//! role, becomes [`EntryKind::Unknown`] with all its fields.
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::clock;
 use crate::message::{Content, Message};
+use crate::store::bash_execution::BashExecution;
+use crate::store::message_line::MessageLine;
 
 /// The version of the session format.
 pub const SESSION_VERSION: u32 = 3;
@@ -106,6 +107,8 @@ pub struct Entry {
 pub enum EntryKind {
     /// `message`: a message of the conversation.
     Message(Arc<Message>),
+    /// `message` of the role `bashExecution`: a command that the user ran.
+    BashExecution(Arc<BashExecution>),
     /// `model_change`: another model answers from here on.
     ModelChange {
         /// The provider's id.
@@ -188,7 +191,7 @@ impl EntryKind {
     /// The `type` of the entry's line.
     pub fn type_name(&self) -> &str {
         match self {
-            Self::Message(_) => "message",
+            Self::Message(_) | Self::BashExecution(_) => "message",
             Self::ModelChange { .. } => "model_change",
             Self::ThinkingLevelChange { .. } => "thinking_level_change",
             Self::Compaction { .. } => "compaction",
@@ -203,7 +206,8 @@ impl EntryKind {
 
     fn write_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         match self {
-            Self::Message(message) => map.serialize_entry("message", message.as_ref()),
+            Self::Message(message) => map.serialize_entry("message", &MessageLine(message)),
+            Self::BashExecution(ran) => map.serialize_entry("message", ran.as_ref()),
             Self::ModelChange { provider, model_id } => {
                 map.serialize_entry("provider", provider)?;
                 map.serialize_entry("modelId", model_id)
@@ -283,118 +287,5 @@ impl Serialize for Entry {
         map.serialize_entry("timestamp", &self.timestamp)?;
         self.kind.write_fields(&mut map)?;
         map.end()
-    }
-}
-
-impl Entry {
-    /// Reads one line.
-    ///
-    /// # Errors
-    /// When the line is no JSON object with the four fields of every entry, or
-    /// lacks a field of its type.
-    pub fn parse(line: &str) -> Result<Self, serde_json::Error> {
-        let mut fields: Map<String, Value> = serde_json::from_str(line)?;
-        let type_name = take::<String>(&mut fields, "type")?;
-        let id = take(&mut fields, "id")?;
-        let parent_id = take_some(&mut fields, "parentId")?;
-        let timestamp = take(&mut fields, "timestamp")?;
-        let kind = parse_kind(type_name, fields)?;
-        Ok(Self {
-            id,
-            parent_id,
-            timestamp,
-            kind,
-        })
-    }
-}
-
-fn parse_kind(
-    type_name: String,
-    mut fields: Map<String, Value>,
-) -> Result<EntryKind, serde_json::Error> {
-    let of = &mut fields;
-    Ok(match type_name.as_str() {
-        "message" => match of.get("message").and_then(parse_message) {
-            Some(message) => EntryKind::Message(Arc::new(message)),
-            None => EntryKind::Unknown { type_name, fields },
-        },
-        "model_change" => EntryKind::ModelChange {
-            provider: take(of, "provider")?,
-            model_id: take(of, "modelId")?,
-        },
-        "thinking_level_change" => EntryKind::ThinkingLevelChange {
-            thinking_level: take(of, "thinkingLevel")?,
-        },
-        "compaction" => EntryKind::Compaction {
-            summary: take(of, "summary")?,
-            first_kept_entry_id: take(of, "firstKeptEntryId")?,
-            tokens_before: take(of, "tokensBefore")?,
-            details: take_some(of, "details")?,
-            from_hook: take_some(of, "fromHook")?,
-        },
-        "branch_summary" => EntryKind::BranchSummary {
-            from_id: take(of, "fromId")?,
-            summary: take(of, "summary")?,
-            details: take_some(of, "details")?,
-        },
-        "custom" => EntryKind::Custom {
-            custom_type: take(of, "customType")?,
-            data: take_some(of, "data")?,
-        },
-        "custom_message" => EntryKind::CustomMessage {
-            custom_type: take(of, "customType")?,
-            content: blocks(of.remove("content").unwrap_or_default())?,
-            display: take(of, "display")?,
-            details: take_some(of, "details")?,
-        },
-        "label" => EntryKind::Label {
-            target_id: take(of, "targetId")?,
-            label: take_some(of, "label")?,
-        },
-        "session_info" => EntryKind::SessionInfo {
-            name: take_some(of, "name")?,
-        },
-        _ => EntryKind::Unknown { type_name, fields },
-    })
-}
-
-/// None for a role that is not ours.
-fn parse_message(value: &Value) -> Option<Message> {
-    let mut value = value.clone();
-    if let Some(content) = value.get_mut("content") {
-        // The format also permits plain text for one block of text.
-        let plain = blocks(content.take()).ok()?;
-        *content = serde_json::to_value(plain).ok()?;
-    }
-    serde_json::from_value(value).ok()
-}
-
-fn blocks(content: Value) -> Result<Vec<Content>, serde_json::Error> {
-    match content {
-        Value::String(text) => Ok(vec![Content::text(text)]),
-        other => serde_json::from_value(other),
-    }
-}
-
-fn take<T: DeserializeOwned>(
-    fields: &mut Map<String, Value>,
-    name: &str,
-) -> Result<T, serde_json::Error> {
-    let value = fields
-        .shift_remove(name)
-        .ok_or_else(|| serde_json::Error::custom(format!("missing field `{name}`")))?;
-    serde_json::from_value(value)
-        .map_err(|error| serde_json::Error::custom(format!("field `{name}`: {error}")))
-}
-
-fn take_some<T: DeserializeOwned>(
-    fields: &mut Map<String, Value>,
-    name: &str,
-) -> Result<Option<T>, serde_json::Error> {
-    match fields.shift_remove(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => serde_json::from_value(value)
-            .map(Some)
-            .map_err(|error| serde_json::Error::custom(format!("field `{name}`: {error}"))),
     }
 }

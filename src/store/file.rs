@@ -2,20 +2,30 @@
 //!
 //! A line is written with one call and counts when all of it was taken. What a
 //! full disk left of a line is cut off again, so a file never ends inside a
-//! line unless the machine itself died.
+//! line unless the machine itself died; opening it mends that.
+//!
+//! A lock belongs to a file, not to its name. Whoever has locked a file looks
+//! whether the name still means it, and a file that takes the place of another
+//! is locked before it has the name: so nobody writes to a file that is gone.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
 use crate::secret::Redactor;
+use crate::store::entry::SESSION_VERSION;
+use crate::store::file_lines::{Access, Content, open_regular, read_content, read_failed};
+use crate::store::file_upgrade::{self, Old};
 use crate::store::redact::redact_line;
 use crate::store::sync::Flusher;
 use crate::store::{Durability, StoreError};
+
+/// How often a file may be exchanged while it is being opened.
+const EXCHANGES_MAX: usize = 3;
 
 /// An open session file, locked for this process.
 #[derive(Debug)]
@@ -32,6 +42,8 @@ pub(crate) struct SessionFile {
     /// Whether bytes were written since the last flush was asked for.
     dirty: bool,
     redactor: Redactor,
+    /// The version of a file whose lines are still those of an older one.
+    old_version: Option<u32>,
 }
 
 impl SessionFile {
@@ -65,15 +77,7 @@ impl SessionFile {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(occupied(path)),
             Err(error) => return Err(failed(error)),
         };
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(StoreError::Locked {
-                    path: path.to_owned(),
-                });
-            }
-            Err(error) => return Err(failed(error.into())),
-        }
+        lock(&file, path)?;
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
@@ -83,7 +87,61 @@ impl SessionFile {
             flusher: None,
             dirty: false,
             redactor,
+            old_version: None,
         })
+    }
+
+    /// Opens and locks a file that there is, reads it, and cuts off a torn line
+    /// at its end. A file that is no session is left as it is.
+    pub(crate) fn open(
+        path: &Path,
+        durability: Durability,
+        redactor: Redactor,
+    ) -> Result<(Self, Content), StoreError> {
+        let mut file = open_locked(path)?;
+        let content = read_content(&file, path)?;
+        let mut good_len = content.good_len;
+        let write_failed = |source| StoreError::Write {
+            path: path.to_owned(),
+            source,
+        };
+        if content.torn_bytes > 0 {
+            file.set_len(good_len).map_err(write_failed)?;
+        } else if content.unended {
+            file.write_all(b"\n").map_err(write_failed)?;
+            good_len += 1;
+        }
+        let opened = Self {
+            path: path.to_owned(),
+            file: Some(file),
+            good_len,
+            broken: false,
+            durability,
+            flusher: None,
+            dirty: content.torn_bytes > 0 || content.unended,
+            redactor,
+            old_version: (content.version < SESSION_VERSION).then_some(content.version),
+        };
+        Ok((opened, content))
+    }
+
+    /// Removes a file that this process just made and could not fill.
+    pub(crate) fn discard(self) {
+        // It holds nothing that is not elsewhere; a second failure says nothing new.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// Whether it is open and no write has failed.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.file.is_some() && !self.broken
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -92,9 +150,15 @@ impl SessionFile {
 
     /// Writes `value` as one redacted line.
     pub(crate) fn append(&mut self, value: &impl Serialize) -> Result<(), StoreError> {
-        self.check_flushes()?;
         let mut line = redact_line(serde_json::to_string(value)?, &self.redactor)?;
         line.push('\n');
+        self.write_lines(&line)
+    }
+
+    /// Writes whole lines of the current version, as they are.
+    pub(crate) fn write_lines(&mut self, lines: &str) -> Result<(), StoreError> {
+        self.check_flushes()?;
+        self.upgrade()?;
         let sealed = || StoreError::Sealed {
             path: self.path.clone(),
         };
@@ -102,7 +166,7 @@ impl SessionFile {
             return Err(sealed());
         }
         let mut file = self.file.as_ref().ok_or_else(sealed)?;
-        let written = file.write_all(line.as_bytes());
+        let written = file.write_all(lines.as_bytes());
         if let Err(source) = written {
             self.broken = true;
             // When even this fails the torn line stays; reading cuts it off.
@@ -122,9 +186,35 @@ impl SessionFile {
                 source,
             });
         }
-        self.good_len += line.len() as u64;
+        self.good_len += lines.len() as u64;
         self.dirty = true;
         Ok(())
+    }
+
+    /// Puts a file of the current version in the place of one of an older
+    /// version, before the first line is added to it.
+    fn upgrade(&mut self) -> Result<(), StoreError> {
+        let (Some(version), Some(file), false) = (self.old_version, &self.file, self.broken) else {
+            return Ok(());
+        };
+        let old = Old {
+            file,
+            path: &self.path,
+            len: self.good_len,
+            version,
+        };
+        match file_upgrade::replace(&old, self.durability, &self.redactor) {
+            Ok((file, len)) => {
+                self.file = Some(file);
+                self.good_len = len;
+                self.old_version = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.broken = true;
+                Err(error)
+            }
+        }
     }
 
     /// Starts a flush in the background when the durability asks for one.
@@ -196,8 +286,43 @@ fn flush_entry(file: &File, path: &Path, first: bool) -> io::Result<()> {
     if first { sync_directory(path) } else { Ok(()) }
 }
 
+/// Opens the file that `path` names and locks it for this process.
+fn open_locked(path: &Path) -> Result<File, StoreError> {
+    for _ in 0..EXCHANGES_MAX {
+        let file = open_regular(path, Access::ReadAndAppend)?;
+        lock(&file, path)?;
+        if is_named(&file, path).map_err(|error| read_failed(path, error))? {
+            return Ok(file);
+        }
+    }
+    Err(StoreError::Locked {
+        path: path.to_owned(),
+    })
+}
+
+/// Locks a file, or tells that another process has.
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked {
+            path: path.to_owned(),
+        }),
+        Err(error) => Err(read_failed(path, error.into())),
+    }
+}
+
+/// Whether `path` names this very file.
+pub(crate) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match path.symlink_metadata() {
+        Ok(named) => Ok((ours.dev(), ours.ino()) == (named.dev(), named.ino())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Forces the name of a new file to the disk.
-fn sync_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());

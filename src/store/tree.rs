@@ -1,15 +1,17 @@
 //! The session as a tree of entries: no I/O.
 //!
-//! Each entry names its parent, so a session may branch; the leaf is the entry
-//! that the next one follows. The messages of the path to the leaf are kept up
-//! to date as entries come, so that asking for them costs one reference count
-//! a message.
+//! Each entry names its parent, which stands before it, so a session may
+//! branch; the leaf is the entry that the next one follows. The messages of the
+//! path to the leaf are kept up to date as entries come, so that asking for
+//! them costs one reference count a message.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::message::{Content, Message, UserMessage};
+use crate::message::Message;
 use crate::store::entry::{Entry, EntryId, EntryKind, Header};
+use crate::store::line::HeaderLine;
+use crate::store::sent;
 
 /// An entry does not fit into the tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,38 +20,63 @@ pub enum TreeError {
     #[error("entry {0} is already in the session")]
     DuplicateId(EntryId),
     /// The parent is not there.
-    #[error("entry {id} follows {parent}, which is not in the session")]
+    #[error("entry {id} follows {parent}, which is not before it in the session")]
     UnknownParent {
         /// The entry.
         id: EntryId,
         /// The parent that it names.
         parent: EntryId,
     },
+    /// No entry has this id.
+    #[error("there is no entry {0} in the session")]
+    UnknownEntry(EntryId),
 }
 
 /// The entries of a session, in the order in which they were appended.
 #[derive(Debug, Clone)]
 pub struct SessionTree {
-    header: Header,
+    first: HeaderLine,
     entries: Vec<Entry>,
+    /// Where each entry hangs; as many as entries.
+    nodes: Vec<Node>,
+    /// Those that follow nothing.
+    roots: Vec<usize>,
     positions: HashMap<EntryId, usize>,
-    messages: Vec<Arc<Message>>,
+    labels: HashMap<EntryId, String>,
+    leaf: Option<usize>,
+    /// Of the path to the leaf; empty until somebody asks.
+    messages: OnceLock<Vec<Arc<Message>>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Node {
+    parent: Option<usize>,
+    children: Vec<usize>,
 }
 
 impl SessionTree {
     /// A session without entries.
     pub fn new(header: Header) -> Self {
+        Self::after(HeaderLine::new(header))
+    }
+
+    /// A session of which the first line was read.
+    pub(crate) fn after(first: HeaderLine) -> Self {
         Self {
-            header,
+            first,
             entries: Vec::new(),
+            nodes: Vec::new(),
+            roots: Vec::new(),
             positions: HashMap::new(),
-            messages: Vec::new(),
+            labels: HashMap::new(),
+            leaf: None,
+            messages: OnceLock::new(),
         }
     }
 
     /// What stands at the top of the file.
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.first.header
     }
 
     /// All entries of all branches, oldest first.
@@ -62,31 +89,130 @@ impl SessionTree {
         self.entries.get(*self.positions.get(id)?)
     }
 
-    /// The entry that the next one follows: the one that came last.
+    /// The entry that the next one follows: the one that came last, unless the
+    /// leaf was moved.
     pub fn leaf(&self) -> Option<&Entry> {
-        self.entries.last()
+        self.entries.get(self.leaf?)
+    }
+
+    /// Makes another entry the one that the next one follows; none starts the
+    /// session afresh, beside what is there.
+    ///
+    /// # Errors
+    /// When there is no such entry; the leaf is then as before.
+    pub fn set_leaf(&mut self, id: Option<&EntryId>) -> Result<(), TreeError> {
+        let leaf = match id {
+            Some(id) => Some(self.position(id)?),
+            None => None,
+        };
+        if leaf != self.leaf {
+            self.leaf = leaf;
+            self.messages = OnceLock::new();
+        }
+        Ok(())
     }
 
     /// The entries from the first one to the leaf along the parents.
     pub fn path(&self) -> Vec<&Entry> {
-        let mut path = Vec::new();
-        let mut next = self.leaf();
-        // A parent always stands before its child, so this ends.
-        while let Some(entry) = next {
-            path.push(entry);
-            next = entry.parent_id.as_ref().and_then(|id| self.entry(id));
-        }
-        path.reverse();
-        path
+        self.climb(self.leaf)
     }
 
-    /// The messages of the path to the leaf that go to a model, oldest first.
+    /// The entries from the first one to this one along the parents.
+    pub fn path_to(&self, id: &EntryId) -> Option<Vec<&Entry>> {
+        let position = *self.positions.get(id)?;
+        Some(self.climb(Some(position)))
+    }
+
+    /// The entries that follow this one at once, oldest first; those that
+    /// follow nothing, for none.
+    pub fn children(&self, id: Option<&EntryId>) -> Vec<&Entry> {
+        let children = match id {
+            None => self.roots.as_slice(),
+            Some(id) => self
+                .positions
+                .get(id)
+                .and_then(|position| self.nodes.get(*position))
+                .map(|node| node.children.as_slice())
+                .unwrap_or_default(),
+        };
+        let entries = children.iter();
+        entries.filter_map(|at| self.entries.get(*at)).collect()
+    }
+
+    /// The bookmark at an entry.
+    pub fn label(&self, id: &EntryId) -> Option<&str> {
+        self.labels.get(id).map(String::as_str)
+    }
+
+    /// The session's name: the one that was given last.
+    pub fn name(&self) -> Option<&str> {
+        let named = self
+            .entries
+            .iter()
+            .rev()
+            .find_map(|entry| match &entry.kind {
+                EntryKind::SessionInfo { name } => Some(name.as_deref()),
+                _ => None,
+            });
+        named
+            .flatten()
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+    }
+
+    /// The provider and the model that answered last on the path to the leaf,
+    /// or that were set after that.
+    pub fn model(&self) -> Option<(&str, &str)> {
+        let named = self
+            .back_from(self.leaf)
+            .find_map(|entry| match &entry.kind {
+                EntryKind::ModelChange { provider, model_id } => Some((provider, model_id)),
+                EntryKind::Message(message) => match message.as_ref() {
+                    Message::Assistant(reply) => Some((&reply.provider, &reply.model)),
+                    Message::User(_) | Message::ToolResult(_) => None,
+                },
+                _ => None,
+            });
+        let first = || {
+            self.first
+                .model
+                .as_ref()
+                .map(|(provider, model)| (provider, model))
+        };
+        let (provider, model) = named.or_else(first)?;
+        Some((provider, model))
+    }
+
+    /// The thinking level that was set last on the path to the leaf.
+    pub fn thinking_level(&self) -> Option<&str> {
+        let set = self
+            .back_from(self.leaf)
+            .find_map(|entry| match &entry.kind {
+                EntryKind::ThinkingLevelChange { thinking_level } => Some(thinking_level.as_str()),
+                _ => None,
+            });
+        set.or(self.first.thinking_level.as_deref())
+    }
+
+    /// The entries of the path to the leaf of which a model sees a message, in
+    /// the order in which it does.
     ///
-    /// The newest compaction of the path stands first, as its summary, and
-    /// hides what came before its first kept entry. Linear in their number,
-    /// without copying any text.
+    /// The newest compaction of the path stands first, for its summary, and
+    /// hides what came before its first kept entry.
+    pub fn context(&self) -> Vec<&Entry> {
+        sent::context(self.path())
+    }
+
+    /// The message that a model sees for an entry of the context.
+    pub fn sent(&self, entry: &Entry) -> Option<Arc<Message>> {
+        sent::sent(entry)
+    }
+
+    /// The messages of [`SessionTree::context`]. No text is copied, and an entry
+    /// that follows the leaf only adds its own.
     pub fn messages(&self) -> &[Arc<Message>] {
-        &self.messages
+        self.messages
+            .get_or_init(|| self.context().into_iter().filter_map(sent::sent).collect())
     }
 
     /// A random id that no entry has.
@@ -104,16 +230,7 @@ impl SessionTree {
     /// # Errors
     /// When its id is taken or its parent is unknown.
     pub fn check(&self, entry: &Entry) -> Result<(), TreeError> {
-        if self.positions.contains_key(&entry.id) {
-            return Err(TreeError::DuplicateId(entry.id.clone()));
-        }
-        match &entry.parent_id {
-            Some(parent) if !self.positions.contains_key(parent) => Err(TreeError::UnknownParent {
-                id: entry.id.clone(),
-                parent: parent.clone(),
-            }),
-            Some(_) | None => Ok(()),
-        }
+        self.parent_of(entry).map(|_| ())
     }
 
     /// Adds `entry` below its parent and makes it the leaf.
@@ -121,92 +238,64 @@ impl SessionTree {
     /// # Errors
     /// As [`SessionTree::check`]; the tree is then as before.
     pub fn push(&mut self, entry: Entry) -> Result<(), TreeError> {
-        self.check(&entry)?;
-        let follows_leaf = entry.parent_id.as_ref() == self.leaf().map(|leaf| &leaf.id);
-        let compacts = matches!(entry.kind, EntryKind::Compaction { .. });
-        let sent = sent_as(&entry);
-        self.positions.insert(entry.id.clone(), self.entries.len());
-        self.entries.push(entry);
-        if follows_leaf && !compacts {
-            self.messages.extend(sent);
-        } else {
-            self.messages = self.collect_messages();
+        let parent = self.parent_of(&entry)?;
+        let position = self.entries.len();
+        if parent != self.leaf || sent::is_compaction(&entry) {
+            self.messages = OnceLock::new();
+        } else if let Some(messages) = self.messages.get_mut() {
+            messages.extend(sent::sent(&entry));
         }
+        if let EntryKind::Label { target_id, label } = &entry.kind {
+            match label.as_deref().filter(|label| !label.is_empty()) {
+                Some(label) => self.labels.insert(target_id.clone(), label.to_owned()),
+                None => self.labels.remove(target_id),
+            };
+        }
+        match parent.and_then(|parent| self.nodes.get_mut(parent)) {
+            Some(parent) => parent.children.push(position),
+            None => self.roots.push(position),
+        }
+        self.nodes.push(Node {
+            parent,
+            children: Vec::new(),
+        });
+        self.positions.insert(entry.id.clone(), position);
+        self.entries.push(entry);
+        self.leaf = Some(position);
         Ok(())
     }
 
-    fn collect_messages(&self) -> Vec<Arc<Message>> {
-        let path = self.path();
-        let newest = path
-            .iter()
-            .rposition(|entry| matches!(entry.kind, EntryKind::Compaction { .. }));
-        let Some(newest) = newest else {
-            return path.into_iter().filter_map(sent_as).collect();
+    fn parent_of(&self, entry: &Entry) -> Result<Option<usize>, TreeError> {
+        if self.positions.contains_key(&entry.id) {
+            return Err(TreeError::DuplicateId(entry.id.clone()));
+        }
+        let Some(parent) = &entry.parent_id else {
+            return Ok(None);
         };
-        let (before, after) = path.split_at(newest);
-        let kept_from = after.first().and_then(|compaction| match &compaction.kind {
-            EntryKind::Compaction {
-                first_kept_entry_id,
-                ..
-            } => before
-                .iter()
-                .position(|entry| entry.id == *first_kept_entry_id),
-            _ => None,
-        });
-        // Without its first kept entry on the path a compaction keeps nothing.
-        let kept = kept_from
-            .and_then(|from| before.get(from..))
-            .unwrap_or_default();
-        let (summary, later) = match after.split_first() {
-            Some((compaction, later)) => (sent_as(compaction), later),
-            None => (None, after),
-        };
-        let not_summaries = kept
-            .iter()
-            .filter(|entry| !matches!(entry.kind, EntryKind::Compaction { .. }));
-        summary
-            .into_iter()
-            .chain(
-                not_summaries
-                    .chain(later)
-                    .filter_map(|entry| sent_as(entry)),
-            )
-            .collect()
+        match self.positions.get(parent) {
+            Some(position) => Ok(Some(*position)),
+            None => Err(TreeError::UnknownParent {
+                id: entry.id.clone(),
+                parent: parent.clone(),
+            }),
+        }
     }
-}
 
-/// The message that a model sees for an entry, if it sees one.
-fn sent_as(entry: &Entry) -> Option<Arc<Message>> {
-    match &entry.kind {
-        EntryKind::Message(message) => Some(Arc::clone(message)),
-        EntryKind::CustomMessage { content, .. } => Some(user(content.clone(), entry)),
-        EntryKind::Compaction { summary, .. } => Some(user(
-            vec![Content::text(format!(
-                "This is a summary of the earlier conversation, which was compacted:\n\n\
-                 <summary>\n{summary}\n</summary>"
-            ))],
-            entry,
-        )),
-        EntryKind::BranchSummary { summary, .. } => Some(user(
-            vec![Content::text(format!(
-                "This is a summary of another branch of the conversation, which was left to \
-                 come back here:\n\n<summary>\n{summary}\n</summary>"
-            ))],
-            entry,
-        )),
-        EntryKind::ModelChange { .. }
-        | EntryKind::ThinkingLevelChange { .. }
-        | EntryKind::Custom { .. }
-        | EntryKind::Label { .. }
-        | EntryKind::SessionInfo { .. }
-        | EntryKind::Unknown { .. } => None,
+    fn position(&self, id: &EntryId) -> Result<usize, TreeError> {
+        let found = self.positions.get(id).copied();
+        found.ok_or_else(|| TreeError::UnknownEntry(id.clone()))
     }
-}
 
-fn user(content: Vec<Content>, entry: &Entry) -> Arc<Message> {
-    let timestamp = entry
-        .timestamp
-        .parse::<jiff::Timestamp>()
-        .map_or(0, |time| time.as_millisecond());
-    Arc::new(Message::User(UserMessage { content, timestamp }))
+    fn climb(&self, from: Option<usize>) -> Vec<&Entry> {
+        let mut path: Vec<&Entry> = self.back_from(from).collect();
+        path.reverse();
+        path
+    }
+
+    /// From an entry to the first one. A parent always stands before its child,
+    /// so this ends.
+    fn back_from(&self, from: Option<usize>) -> impl Iterator<Item = &Entry> {
+        std::iter::successors(from, |at| self.nodes.get(*at)?.parent)
+            .filter_map(|at| self.entries.get(at))
+    }
 }

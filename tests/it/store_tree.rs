@@ -72,6 +72,16 @@ fn every_entry_type_reads_and_writes_back() {
         ], "timestamp": 1}}),
         json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "c", "toolName": "read",
             "content": [], "details": {"diff": "x"}, "isError": false, "timestamp": 2}}),
+        json!({"type": "message", "message": {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}, {"type": "text", "text": "t"},
+            {"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": "a"}}], "api": "anthropic-messages",
+            "provider": "p", "model": "m", "usage": {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4,
+            "reasoning": 0, "totalTokens": 10, "cost": {"input": 0.1, "output": 0.2, "cacheRead": 0.0,
+            "cacheWrite": 0.0, "total": 0.3}}, "stopReason": "toolUse", "timestamp": 2}}),
+        json!({"type": "message", "message": {"role": "bashExecution", "command": "ls", "output": "a\n", "exitCode": 0,
+            "cancelled": false, "truncated": true, "fullOutputPath": "/t/o", "timestamp": 3}}),
+        json!({"type": "message", "message": {"role": "bashExecution", "command": "ls", "output": "",
+            "cancelled": true, "truncated": false, "excludeFromContext": true, "timestamp": 3}}),
         json!({"type": "model_change", "provider": "p", "modelId": "m"}),
         json!({"type": "thinking_level_change", "thinkingLevel": "off"}),
         json!({"type": "compaction", "summary": "s", "firstKeptEntryId": "00000001", "tokensBefore": 9}),
@@ -96,8 +106,7 @@ fn every_entry_type_reads_and_writes_back() {
 fn what_is_unknown_is_kept() {
     for fields in [
         json!({"type": "from_the_future", "b": {"z": 1, "a": [true]}, "a": 1}),
-        json!({"type": "message", "message": {"role": "bashExecution", "command": "ls", "output": "",
-            "exitCode": 0, "timestamp": 3}}),
+        json!({"type": "message", "message": {"role": "from_the_future", "content": [1, {"b": null}], "timestamp": 3}}),
     ] {
         let kind = round_trip(line(fields.clone()));
         assert!(matches!(kind, EntryKind::Unknown { .. }), "{fields}");
@@ -118,6 +127,14 @@ fn plain_text_stands_for_a_block() {
 #[test]
 fn lines_that_are_no_entry() {
     for (text, names) in [
+        (
+            "{\"type\":\"message\",\"id\":\"1\",\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"content\":7}}",
+            "field `message`: invalid type: integer `7`, expected text or an array",
+        ),
+        (
+            "{\"type\":\"message\",\"id\":\"1\",\"timestamp\":\"t\"}",
+            "missing field `message`",
+        ),
         ("", "EOF"),
         ("[]", "expected a map"),
         ("{\"type\":\"message\"", "EOF"),
@@ -169,15 +186,18 @@ fn branches_share_what_comes_before_them() {
     assert_eq!(tree.entries().len(), 5);
 }
 
-#[test]
-fn the_newest_compaction_of_the_path_wins() {
-    let compaction = |summary: &str, kept: &str| EntryKind::Compaction {
+fn compaction(summary: &str, kept: &str) -> EntryKind {
+    EntryKind::Compaction {
         summary: summary.into(),
         first_kept_entry_id: kept.into(),
         tokens_before: 100,
         details: None,
         from_hook: None,
-    };
+    }
+}
+
+#[test]
+fn the_newest_compaction_of_the_path_wins() {
     let mut tree = tree(vec![
         entry("a", None, user("a")),
         entry("b", Some("a"), user("b")),
@@ -204,6 +224,116 @@ fn the_newest_compaction_of_the_path_wins() {
     tree.push(entry("z", Some("e"), compaction("third", "nowhere")))
         .unwrap();
     assert_eq!(texts(&tree).len(), 1);
+}
+
+#[test]
+fn what_the_user_ran_is_read_by_the_model() {
+    let ran = |fields: Value| {
+        let mut message =
+            json!({"role": "bashExecution", "command": "make", "output": "", "timestamp": 3});
+        for (name, value) in fields.as_object().unwrap() {
+            message[name] = value.clone();
+        }
+        let line = line(json!({"type": "message", "message": message}));
+        texts(&tree(vec![Entry::parse(&line.to_string()).unwrap()]))
+    };
+    let command = "The user ran this command:\n\n```\nmake\n```\n\n";
+    for (fields, text) in [
+        (json!({}), "It printed nothing."),
+        (
+            json!({"output": "a\nb\n", "exitCode": 0}),
+            "It printed:\n\n```\na\nb\n```",
+        ),
+        (
+            json!({"output": "see ```` here", "exitCode": 2}),
+            "It printed:\n\n`````\nsee ```` here\n`````\n\nIt failed with exit code 2.",
+        ),
+        (
+            json!({"cancelled": true, "exitCode": 130}),
+            "It printed nothing.\n\nThe user stopped it.",
+        ),
+        (
+            json!({"output": "end", "truncated": true, "fullOutputPath": "/t/o"}),
+            "It printed:\n\n```\nend\n```\n\nThat is the end of its output; all of it is in /t/o.",
+        ),
+    ] {
+        assert_eq!(ran(fields), [format!("{command}{text}")]);
+    }
+    assert_eq!(ran(json!({"excludeFromContext": true})), [""; 0]);
+}
+
+#[test]
+fn the_leaf_moves_and_the_messages_with_it() {
+    let mut tree = tree(vec![
+        entry("a", None, user("a")),
+        entry("b", Some("a"), user("b")),
+        entry("c", Some("b"), user("c")),
+    ]);
+    assert_eq!(texts(&tree), ["a", "b", "c"]);
+    tree.set_leaf(Some(&"a".into())).unwrap();
+    assert_eq!(texts(&tree), ["a"]);
+    tree.push(entry("d", Some("a"), user("d"))).unwrap();
+    assert_eq!(texts(&tree), ["a", "d"]);
+    let missing = tree.set_leaf(Some(&"q".into()));
+    assert_eq!(missing, Err(TreeError::UnknownEntry("q".into())));
+    assert_eq!(tree.leaf().unwrap().id, "d".into());
+
+    tree.set_leaf(None).unwrap();
+    assert_eq!((texts(&tree), tree.leaf()), (vec![], None));
+    tree.push(entry("e", None, user("e"))).unwrap();
+    assert_eq!(texts(&tree), ["e"]);
+
+    let ids = |entries: Vec<&Entry>| -> Vec<String> {
+        entries.iter().map(|entry| entry.id.to_string()).collect()
+    };
+    assert_eq!(ids(tree.children(None)), ["a", "e"]);
+    assert_eq!(ids(tree.children(Some(&"a".into()))), ["b", "d"]);
+    assert_eq!(ids(tree.children(Some(&"q".into()))), [""; 0]);
+    assert_eq!(ids(tree.path_to(&"c".into()).unwrap()), ["a", "b", "c"]);
+    assert_eq!(tree.path_to(&"q".into()), None);
+}
+
+#[test]
+fn settings_are_those_of_the_path_labels_and_name_those_of_the_session() {
+    let model = |id: &str| EntryKind::ModelChange {
+        provider: "p".into(),
+        model_id: id.into(),
+    };
+    let level = |level: &str| EntryKind::ThinkingLevelChange {
+        thinking_level: level.into(),
+    };
+    let label = |target: &str, label: Option<&str>| EntryKind::Label {
+        target_id: target.into(),
+        label: label.map(str::to_owned),
+    };
+    let name = |name: Option<&str>| EntryKind::SessionInfo {
+        name: name.map(str::to_owned),
+    };
+    let mut tree = tree(vec![entry("a", None, user("a"))]);
+    assert_eq!(
+        (tree.model(), tree.thinking_level(), tree.name()),
+        (None, None, None)
+    );
+    for (id, parent, kind) in [
+        ("m", "a", model("one")),
+        ("t", "m", level("high")),
+        ("l", "t", label("a", Some("start"))),
+        ("n", "l", name(Some(" first "))),
+        ("o", "a", model("two")),
+        ("k", "o", label("m", Some("x"))),
+        ("j", "k", label("m", None)),
+    ] {
+        tree.push(entry(id, Some(parent), kind)).unwrap();
+    }
+    assert_eq!(tree.model(), Some(("p", "two")));
+    assert_eq!((tree.thinking_level(), tree.name()), (None, Some("first")));
+    assert_eq!(tree.label(&"a".into()), Some("start"));
+    assert_eq!(tree.label(&"m".into()), None);
+    tree.set_leaf(Some(&"n".into())).unwrap();
+    assert_eq!(tree.model(), Some(("p", "one")));
+    assert_eq!(tree.thinking_level(), Some("high"));
+    tree.push(entry("z", Some("n"), name(None))).unwrap();
+    assert_eq!(tree.name(), None);
 }
 
 #[test]
@@ -249,22 +379,96 @@ fn only_messages_go_to_the_model_and_none_is_copied() {
     assert!(Arc::ptr_eq(&messages[0], &message));
 }
 
+/// A step of somebody who works with a session.
+#[derive(Debug, Clone)]
+enum Step {
+    Say,
+    Move(usize),
+    Restart,
+    Compact(usize),
+    Label(usize),
+    Ask,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => Just(Step::Say),
+        2 => any::<usize>().prop_map(Step::Move),
+        1 => Just(Step::Restart),
+        1 => any::<usize>().prop_map(Step::Compact),
+        1 => any::<usize>().prop_map(Step::Label),
+        2 => Just(Step::Ask),
+    ]
+}
+
+/// The messages of a path by the rule itself: the newest compaction, what it
+/// keeps, what follows.
+fn expected(path: &[&Entry]) -> Vec<String> {
+    let said = |entry: &&Entry| match &entry.kind {
+        EntryKind::Message(_) => Some(entry.id.to_string()),
+        _ => None,
+    };
+    let newest = path
+        .iter()
+        .rposition(|entry| matches!(entry.kind, EntryKind::Compaction { .. }));
+    let Some(at) = newest else {
+        return path.iter().filter_map(said).collect();
+    };
+    let EntryKind::Compaction {
+        summary,
+        first_kept_entry_id,
+        ..
+    } = &path[at].kind
+    else {
+        unreachable!()
+    };
+    let mut all = vec![format!(
+        "This is a summary of the earlier conversation, which was compacted:\n\n<summary>\n{summary}\n</summary>"
+    )];
+    let kept = path[..at]
+        .iter()
+        .skip_while(|entry| entry.id != *first_kept_entry_id);
+    all.extend(kept.chain(&path[at..]).filter_map(said));
+    all
+}
+
 proptest! {
-    /// Whatever the shape of the tree, the messages kept along the way are
-    /// those of the path.
+    /// Whatever somebody does: each entry stands below its parent, the leaf is
+    /// where they left it, and the messages are those of the path.
     #[test]
-    fn messages_are_those_of_the_path(parents in proptest::collection::vec(0usize..100, 0..40)) {
-        let mut entries = vec![entry("n0", None, user("n0"))];
-        for (position, parent) in parents.iter().enumerate() {
-            let (id, parent) = (format!("n{}", position + 1), format!("n{}", parent % (position + 1)));
-            entries.push(entry(&id, Some(&parent), user(&id)));
-        }
-        let tree = tree(entries);
-        let path: Vec<String> = tree.path().iter().map(|entry| entry.id.to_string()).collect();
-        prop_assert_eq!(texts(&tree), path.clone());
-        for pair in path.windows(2) {
-            let child = tree.entry(&pair[1].as_str().into()).unwrap();
-            prop_assert_eq!(child.parent_id.as_ref().unwrap().as_str(), pair[0].as_str());
+    fn any_order_of_work_keeps_the_session_whole(steps in proptest::collection::vec(step(), 0..60)) {
+        let mut tree = SessionTree::new(Header::new("/w"));
+        for (at, step) in steps.into_iter().enumerate() {
+            let ids: Vec<EntryId> = tree.entries().iter().map(|entry| entry.id.clone()).collect();
+            let chosen = |at: usize| ids.get(at % ids.len().max(1)).cloned();
+            let id = EntryId::from(format!("e{at}").as_str());
+            let kind = match step {
+                Step::Say => Some(user(id.as_str())),
+                Step::Restart => { tree.set_leaf(None).unwrap(); None }
+                Step::Move(at) => { tree.set_leaf(chosen(at).as_ref()).unwrap(); None }
+                Step::Compact(at) => chosen(at).map(|kept| compaction(id.as_str(), kept.as_str())),
+                Step::Label(at) => chosen(at).map(|target_id| EntryKind::Label { target_id, label: Some("x".into()) }),
+                // What was asked for once is kept up to date.
+                Step::Ask => { tree.messages(); None }
+            };
+            if let Some(kind) = kind {
+                let parent = tree.leaf().map(|leaf| leaf.id.to_string());
+                tree.push(entry(id.as_str(), parent.as_deref(), kind)).unwrap();
+                prop_assert_eq!(&tree.leaf().unwrap().id, &id);
+            }
+            let path = tree.path();
+            prop_assert!(path.first().is_none_or(|first| first.parent_id.is_none()));
+            for pair in path.windows(2) {
+                prop_assert_eq!(pair[1].parent_id.as_ref(), Some(&pair[0].id));
+                prop_assert!(tree.children(Some(&pair[0].id)).contains(&pair[1]));
+            }
+            prop_assert_eq!(path.last().copied(), tree.leaf());
+            prop_assert_eq!(texts(&tree), expected(&path));
+            // Asked for the first time it is the same.
+            let mut fresh = tree.clone();
+            fresh.set_leaf(None).unwrap();
+            fresh.set_leaf(tree.leaf().map(|leaf| &leaf.id)).unwrap();
+            prop_assert_eq!(texts(&fresh), texts(&tree));
         }
     }
 }
