@@ -65,6 +65,7 @@ mod stats;
 mod stop;
 mod toolbox;
 mod transcript;
+mod tree;
 mod turn;
 mod workbench;
 mod working_copy;
@@ -78,7 +79,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{EventKind, PendingCounts};
 use crate::message::{Image, Message};
-use crate::store::{Entry, Store};
+use crate::store::Store;
 
 use blueprint::Blueprint;
 use desk::{Admission, Desk};
@@ -98,6 +99,7 @@ pub use stats::Stats;
 pub use stop::{Answer, Stop};
 pub use toolbox::{ToolDescriptor, ToolSource, Tools};
 pub use transcript::{Transcript, TranscriptKind, TranscriptSource};
+pub use tree::{ForkPoint, Forkable, Navigated, Tree};
 pub use workbench::Workbench;
 pub use working_copy::WorkingCopy;
 
@@ -193,15 +195,14 @@ impl Session {
         self.progress().denials
     }
 
-    /// The entries from the first one to the leaf.
-    pub fn entries(&self) -> Vec<Entry> {
-        self.record
-            .read(|store| store.tree().path().into_iter().cloned().collect())
-    }
-
     /// The messages that the next request would hold.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         self.record.read(|store| store.tree().messages().to_vec())
+    }
+
+    /// The tree of its entries.
+    pub fn tree(&self) -> Tree<'_> {
+        Tree { session: self }
     }
 
     /// The tools.
@@ -211,7 +212,7 @@ impl Session {
 
     /// What was said and done along the path to the leaf, piece by piece.
     pub fn transcript(&self) -> Vec<Transcript> {
-        let entries = self.entries();
+        let entries = self.tree().entries();
         transcript::of(&entries, &self.record.sources())
     }
 
@@ -361,6 +362,13 @@ impl Session {
             Admission::Queued(update) => self.feed.send(EventKind::QueueUpdate(update)).await,
         }
         Ok(())
+    }
+
+    /// Takes up what came while the engine was leased.
+    fn go_on(&self) {
+        if let Some((engine, item)) = self.desk.resume() {
+            self.drive(engine, item);
+        }
     }
 
     fn drive(&self, engine: Box<Engine>, item: Item) {

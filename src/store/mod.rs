@@ -302,6 +302,25 @@ impl Store {
         Ok(id)
     }
 
+    /// Appends entries as they are, with their ids and parents; the last one
+    /// becomes the leaf. They may begin a path of their own.
+    ///
+    /// # Errors
+    /// As [`Store::append`]; nothing is written when they do not fit together.
+    pub fn restore(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        let mut tree = self.tree.clone();
+        for entry in &entries {
+            tree.push(entry.clone())?;
+        }
+        for entry in entries {
+            if let Some(file) = &mut self.file {
+                file.append(&entry)?;
+            }
+            self.tree.push(entry)?;
+        }
+        Ok(())
+    }
+
     /// Marks the end of a step: with [`Durability::Step`] a thread starts to
     /// force the file to the disk. Returns at once and needs no runtime.
     ///
