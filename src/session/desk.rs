@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 use crate::event::{EventKind, PendingCounts, QueueUpdate};
 
 use super::engine::{Engine, Prompt};
-use super::error::SessionError;
 use super::feed::Feed;
 use super::interrupt::{Cause, Interrupt};
 use super::queue::{
     Input, Item, PendingMessage, PendingQuery, PendingStatus, Queue, QueueMode, QueueSource,
     Settlement,
 };
+use super::refusal::SessionError;
 use super::stop::{Answer, Stop};
 
 /// Messages that may wait for the next prompt.

@@ -10,8 +10,8 @@ use crate::clock;
 use crate::event::{MessageSource, PendingCounts};
 use crate::message::{Content, Image};
 
-use super::error::SessionError;
 use super::interrupt::Interrupt;
+use super::refusal::SessionError;
 use super::stop::Answer;
 
 /// Messages that wait at most.

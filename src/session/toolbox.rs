@@ -11,7 +11,7 @@ use crate::model::ToolDefinition;
 use crate::tool::{Tool, ToolSpec, Toolset};
 
 use super::arguments::Validator;
-use super::error::SessionError;
+use super::refusal::SessionError;
 
 /// How the names of tools of MCP servers begin.
 const MCP_PREFIX: &str = "mcp__";

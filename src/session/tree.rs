@@ -7,8 +7,8 @@ use crate::event::{EventKind, SessionForked, SessionTreeMoved};
 use crate::message::{Content, Message};
 use crate::store::{Entry, EntryId, EntryKind, SessionTree, Store};
 
-use super::error::SessionError;
 use super::interrupt::Interrupt;
+use super::refusal::SessionError;
 use super::{Created, Session};
 
 /// Where a fork begins.

@@ -54,6 +54,8 @@ mod report_replay;
 mod run_artifacts;
 mod run_heartbeat;
 mod run_outputs;
+mod scenario_conversation;
+mod scenario_queue;
 mod schema;
 mod secret;
 mod session_calls;

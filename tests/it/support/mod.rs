@@ -18,6 +18,7 @@ pub(crate) mod models;
 pub mod normal;
 pub mod reply;
 pub mod responses;
+pub(crate) mod room;
 pub mod running;
 pub mod server;
 pub(crate) mod session;

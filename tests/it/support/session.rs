@@ -35,11 +35,11 @@ use tokio_util::sync::CancellationToken;
 use super::log;
 
 /// No prompt of a test takes longer.
-const PROMPT_MAX: Duration = Duration::from_secs(30);
+pub(super) const PROMPT_MAX: Duration = Duration::from_secs(30);
 
 /// What a session under test is made of.
 pub(crate) struct Stage {
-    dir: tempfile::TempDir,
+    pub(super) dir: tempfile::TempDir,
     script: Value,
     /// The model, priced at zero.
     pub(crate) model: Model,
@@ -103,13 +103,30 @@ impl Stage {
 
     /// Creates the session, or tells why not and what was told until then.
     pub(crate) async fn try_open(self) -> Result<Play, (Stop, Vec<Value>)> {
+        let (sender, mut events) = mpsc::channel(16);
+        let mut kept = Vec::new();
+        match Session::create(self.options(sender)).await {
+            Ok(created) => Ok(Play {
+                session: created.session,
+                events,
+                kept,
+                dir: self.dir,
+            }),
+            Err(stop) => {
+                drain(&mut events, &mut kept);
+                Err((stop, lawful(&kept)))
+            }
+        }
+    }
+
+    /// What the session is made of.
+    pub(crate) fn options(&self, events: mpsc::Sender<Emission>) -> SessionOptions {
         let workspace = self.dir.path().canonicalize().unwrap();
         let activity = Activity::new();
         let script = Script::parse(&self.script.to_string(), "replies.yaml").unwrap();
         let options = ClientOptions::new(activity.clone());
         let client = Client::scripted(self.model.clone(), script, options);
-        let (sender, mut events) = mpsc::channel(16);
-        let mut options = SessionOptions::new(client, activity, &workspace, sender);
+        let mut options = SessionOptions::new(client, activity, &workspace, events);
         options.workbench = self.workbench(&workspace);
         options.working_copy = WorkingCopy::new(
             workspace.clone(),
@@ -125,19 +142,7 @@ impl Stage {
         options.sampling.retry = self.retry.clone();
         options.deadline = clock::monotonic() + self.limits.timeout;
         options.limits = self.limits.clone();
-        let mut kept = Vec::new();
-        match Session::create(options).await {
-            Ok(created) => Ok(Play {
-                session: created.session,
-                events,
-                kept,
-                dir: self.dir,
-            }),
-            Err(stop) => {
-                drain(&mut events, &mut kept);
-                Err((stop, lawful(&kept)))
-            }
-        }
+        options
     }
 
     fn workbench(&self, workspace: &std::path::Path) -> Workbench {
@@ -265,7 +270,7 @@ impl Play {
     }
 }
 
-fn drain(events: &mut mpsc::Receiver<Emission>, kept: &mut Vec<Emission>) {
+pub(super) fn drain(events: &mut mpsc::Receiver<Emission>, kept: &mut Vec<Emission>) {
     while let Ok(emission) = events.try_recv() {
         kept.push(emission);
     }
@@ -324,7 +329,7 @@ impl Told {
 }
 
 /// The events as lines of a log, which must obey the laws.
-fn lawful(kept: &[Emission]) -> Vec<Value> {
+pub(super) fn lawful(kept: &[Emission]) -> Vec<Value> {
     let end = json!({"outcome": "success", "reason": "success", "exitCode": 0});
     let mut closing = end.clone();
     closing["result"] = end;
@@ -352,7 +357,7 @@ fn lawful(kept: &[Emission]) -> Vec<Value> {
 }
 
 /// Every call has exactly one result, right behind its reply and in call order.
-fn assert_valid(messages: &[Arc<Message>]) {
+pub(super) fn assert_valid(messages: &[Arc<Message>]) {
     let mut open: std::collections::VecDeque<&str> = Default::default();
     for (at, message) in messages.iter().enumerate() {
         match message.as_ref() {
