@@ -11,12 +11,17 @@
     reason = "a benchmark measures, prints, and stops at the first surprise"
 )]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+#[allow(dead_code, reason = "each benchmark takes what it needs")]
+mod measure;
+#[allow(dead_code, reason = "each benchmark takes what it needs")]
+mod server;
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use measure::{bare_client, median, row, runtime};
+use server::{Server, script, text_reply};
 
 const ROUNDS: usize = 40;
 const DELTAS: usize = 20_000;
@@ -58,25 +63,21 @@ fn main() {
 
     println!("peak memory");
     println!(
-        "  {:<28} {:>9.1} MiB",
+        "  {:<36} {:>9.1} MiB",
         "one reply",
         peak(&short, workspace.path())
     );
     println!(
-        "  {:<28} {:>9.1} MiB",
+        "  {:<36} {:>9.1} MiB",
         "20,000 deltas",
         peak(&long, workspace.path())
     );
     let many = Server::start(script(50));
     println!(
-        "  {:<28} {:>9.1} MiB",
+        "  {:<36} {:>9.1} MiB",
         "50 steps",
         peak(&many, workspace.path())
     );
-}
-
-fn row(name: &str, time: Duration) {
-    println!("  {name:<28} {:>9.3} ms", time.as_secs_f64() * 1e3);
 }
 
 /// Medians of agent and bare client, and of their times to the first request.
@@ -91,7 +92,7 @@ fn one_reply(server: &Server, workspace: &Path) -> [Duration; 4] {
             let start = Instant::now();
             finish(command.spawn().unwrap());
             times[index].push(start.elapsed());
-            times[index + 2].push(server.first().unwrap().duration_since(start));
+            times[index + 2].push(server.exchanges()[0].received.duration_since(start));
         }
     }
     times.map(median)
@@ -114,11 +115,6 @@ fn steps(count: usize, workspace: &Path) -> (Duration, Duration) {
     }
     let [agent, bare] = times.map(median);
     (agent, bare)
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
 }
 
 fn agent(server: &Server, workspace: &Path) -> Command {
@@ -178,22 +174,8 @@ fn peak(server: &Server, workspace: &Path) -> f64 {
 /// What any client has to do: as many requests over one connection, each read
 /// to its end.
 fn bare(url: &str, requests: usize) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    runtime.block_on(async {
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .no_proxy()
-            .build()
-            .unwrap();
+    runtime().block_on(async {
+        let client = bare_client();
         for _ in 0..requests {
             let response = client
                 .post(format!("{url}/chat/completions"))
@@ -204,110 +186,4 @@ fn bare(url: &str, requests: usize) {
             assert!(!response.bytes().await.unwrap().is_empty());
         }
     });
-}
-
-fn frame(delta: &str, finish: &str) -> String {
-    format!(
-        "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
-    )
-}
-
-const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}\n\ndata: [DONE]\n\n";
-
-fn text_reply(deltas: usize) -> String {
-    let mut body = frame("{\"content\":\"some more text \"}", "null").repeat(deltas);
-    body.push_str(&frame("{}", "\"stop\""));
-    body + USAGE
-}
-
-/// Replies for a run of `count` steps: all but the last read the file, at
-/// changing places so that no guard against repetition speaks up.
-fn script(count: usize) -> Vec<String> {
-    let call = |index: usize| {
-        let arguments = format!("{{\\\"path\\\":\\\"a.txt\\\",\\\"limit\\\":{}}}", index + 1);
-        let delta = format!(
-            "{{\"tool_calls\":[{{\"index\":0,\"id\":\"c{index}\",\"type\":\"function\",\"function\":{{\"name\":\"read\",\"arguments\":\"{arguments}\"}}}}]}}"
-        );
-        frame(&delta, "null") + &frame("{}", "\"tool_calls\"") + USAGE
-    };
-    let mut replies: Vec<String> = (1..count).map(call).collect();
-    replies.push(text_reply(1));
-    replies
-}
-
-/// Answers requests with its replies in order, from the start after `rewind`.
-struct Server {
-    url: String,
-    state: Arc<Mutex<State>>,
-}
-
-#[derive(Default)]
-struct State {
-    next: usize,
-    first: Option<Instant>,
-}
-
-impl Server {
-    fn start(replies: Vec<String>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let state: Arc<Mutex<State>> = Arc::default();
-        let shared = Arc::clone(&state);
-        let replies = Arc::new(replies);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (shared, replies) = (Arc::clone(&shared), Arc::clone(&replies));
-                std::thread::spawn(move || serve(stream.unwrap(), &shared, &replies));
-            }
-        });
-        Self { url, state }
-    }
-
-    fn rewind(&self) {
-        *self.state.lock().unwrap() = State::default();
-    }
-
-    fn first(&self) -> Option<Instant> {
-        self.state.lock().unwrap().first
-    }
-}
-
-fn serve(mut stream: TcpStream, state: &Mutex<State>, replies: &[String]) {
-    stream.set_nodelay(true).unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    loop {
-        let mut length = 0;
-        let mut line = String::new();
-        loop {
-            line.clear();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            if line == "\r\n" {
-                break;
-            }
-            let lower = line.to_ascii_lowercase();
-            if let Some(value) = lower.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let reply = {
-            let mut state = state.lock().unwrap();
-            state.first.get_or_insert_with(Instant::now);
-            state.next += 1;
-            &replies[(state.next - 1).min(replies.len() - 1)]
-        };
-        let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n",
-            reply.len()
-        );
-        let sent = stream
-            .write_all(head.as_bytes())
-            .and_then(|()| stream.write_all(reply.as_bytes()));
-        if sent.is_err() {
-            return;
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! One model, ready to be called: over HTTP or from a script.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Activity;
@@ -10,6 +10,7 @@ use crate::model::http::Endpoint;
 use crate::model::script::Script;
 use crate::model::scripted::{Player, ScriptedReply};
 use crate::model::stream::HttpReply;
+use crate::model::wire::Encoder;
 use crate::model::{Request, StreamEvent};
 
 /// How long a call may take, and who hears that it lives.
@@ -39,15 +40,25 @@ impl ClientOptions {
 
 /// One model, ready to be called. Cheap to clone; clones share connections,
 /// or the script.
-#[derive(Clone)]
+///
+/// A client remembers the newest request, so that the next one of the same
+/// conversation costs only what is new in it: each conversation should have a
+/// clone of its own. Clones begin with nothing remembered.
 pub struct Client {
-    model: Model,
+    model: Arc<Model>,
     backend: Arc<Backend>,
+    encoder: Mutex<Encoder>,
 }
 
 enum Backend {
     Http(Box<Endpoint>),
     Scripted(Player),
+}
+
+impl Clone for Client {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.model), Arc::clone(&self.backend))
+    }
 }
 
 impl std::fmt::Debug for Client {
@@ -72,10 +83,7 @@ impl Client {
         options: ClientOptions,
     ) -> Result<Client, ModelError> {
         let endpoint = Endpoint::new(&model, api_key, options)?;
-        Ok(Self {
-            model,
-            backend: Arc::new(Backend::Http(Box::new(endpoint))),
-        })
+        Ok(Self::of(model, Backend::Http(Box::new(endpoint))))
     }
 
     /// Like [`Client::http`], and trusts the certificates of a PEM bundle in
@@ -91,17 +99,23 @@ impl Client {
     ) -> Result<Client, ModelError> {
         let mut endpoint = Endpoint::new(&model, api_key, options)?;
         endpoint.trust(pem)?;
-        Ok(Self {
-            model,
-            backend: Arc::new(Backend::Http(Box::new(endpoint))),
-        })
+        Ok(Self::of(model, Backend::Http(Box::new(endpoint))))
     }
 
     /// A client that plays `script` and needs neither network nor key.
     pub fn scripted(model: Model, script: Script, options: ClientOptions) -> Client {
+        Self::of(model, Backend::Scripted(Player::new(script, options)))
+    }
+
+    fn of(model: Model, backend: Backend) -> Client {
+        Self::new(Arc::new(model), Arc::new(backend))
+    }
+
+    fn new(model: Arc<Model>, backend: Arc<Backend>) -> Client {
         Self {
+            encoder: Mutex::new(Encoder::new(Arc::clone(&model))),
             model,
-            backend: Arc::new(Backend::Scripted(Player::new(script, options))),
+            backend,
         }
     }
 
@@ -123,11 +137,17 @@ impl Client {
         }
         let source = match &*self.backend {
             Backend::Http(endpoint) => {
-                Source::Http(Box::new(endpoint.send(&self.model, request).await?))
+                let body = self.encoder().encode(request);
+                Source::Http(Box::new(endpoint.send(&self.model, body).await?))
             }
             Backend::Scripted(player) => Source::Scripted(player.send(request).await?),
         };
         Ok(Reply { source })
+    }
+
+    fn encoder(&self) -> std::sync::MutexGuard<'_, Encoder> {
+        // An encoder that a panic left behind has merely forgotten.
+        self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the use of the model.

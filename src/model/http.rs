@@ -8,6 +8,7 @@ use std::error::Error as _;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
+use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -19,7 +20,7 @@ use crate::model::description::Model;
 use crate::model::endpoint;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::stream::HttpReply;
-use crate::model::{Request, wire};
+use crate::model::wire;
 
 /// The most that is read of an answer that is an error.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -97,25 +98,19 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Sends a request and waits for the head of the answer.
-    pub(super) async fn send(
-        &self,
-        model: &Model,
-        request: &Request,
-    ) -> Result<HttpReply, ModelError> {
-        self.open(model, request)
+    /// Sends a request's body and waits for the head of the answer.
+    pub(super) async fn send(&self, model: &Model, body: Bytes) -> Result<HttpReply, ModelError> {
+        self.open(model, body)
             .await
             .map_err(|error| self.without_key(error))
     }
 
-    async fn open(&self, model: &Model, request: &Request) -> Result<HttpReply, ModelError> {
-        let wire = wire::for_model(model);
-        let headers = self.headers(&*wire)?;
+    async fn open(&self, model: &Model, body: Bytes) -> Result<HttpReply, ModelError> {
         let call = self
             .client(model)?
-            .post(endpoint::join(&model.base_url, &wire.path(model)))
-            .headers(headers)
-            .body(wire.body(model, request))
+            .post(endpoint::join(&model.base_url, &wire::path(model)))
+            .headers(self.headers(model)?)
+            .body(body)
             .send();
         let limit = self.options.header_timeout;
         let response = tokio::time::timeout(limit, call)
@@ -128,17 +123,17 @@ impl Endpoint {
         }
         Ok(HttpReply::new(
             response,
-            wire,
+            wire::decoder(model),
             &self.options,
             self.key.clone(),
         ))
     }
 
-    fn headers(&self, wire: &dyn wire::Wire) -> Result<HeaderMap, ModelError> {
+    fn headers(&self, model: &Model) -> Result<HeaderMap, ModelError> {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         headers.insert("accept", HeaderValue::from_static("text/event-stream"));
-        for (name, value) in wire.headers(self.key.as_deref()) {
+        for (name, value) in wire::headers(model, self.key.as_deref()) {
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
                 ModelError::new(
                     ModelErrorKind::Auth,

@@ -8,7 +8,7 @@ use crate::model::client::ClientOptions;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::http::{broken, request_id, timed_out};
 use crate::model::sse::SseDecoder;
-use crate::model::wire::{Events, Wire};
+use crate::model::wire::{Decoder, Events};
 
 /// The most bytes of one answer, after decompression.
 const REPLY_BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -18,7 +18,7 @@ const DOCUMENT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A reply that is being received.
 pub(super) struct HttpReply {
     response: Response,
-    wire: Box<dyn Wire>,
+    decoder: Box<dyn Decoder>,
     body: Body,
     events: Events,
     /// What ended the stream early; reported after the events before it.
@@ -42,14 +42,14 @@ enum Body {
 impl HttpReply {
     pub(super) fn new(
         response: Response,
-        wire: Box<dyn Wire>,
+        decoder: Box<dyn Decoder>,
         options: &ClientOptions,
         key: Option<String>,
     ) -> Self {
         Self {
             request_id: request_id(response.headers()),
             response,
-            wire,
+            decoder,
             body: Body::Unknown,
             events: Events::new(),
             failed: None,
@@ -84,7 +84,7 @@ impl HttpReply {
                 Ok(Ok(Some(bytes))) => self.take(&bytes),
                 Ok(Ok(None)) => self.end(),
                 // A connection that breaks after the last word harms nobody.
-                Ok(Err(_)) if self.wire.is_whole() => self.end(),
+                Ok(Err(_)) if self.decoder.is_whole() => self.end(),
                 Ok(Err(error)) => Err(broken(error)),
             };
             if let Err(error) = outcome {
@@ -124,7 +124,7 @@ impl HttpReply {
                 let mut frames = Vec::new();
                 let pushed = decoder.push(bytes, &mut frames);
                 for frame in frames {
-                    self.wire.frame(&frame, &mut self.events)?;
+                    self.decoder.frame(&frame, &mut self.events)?;
                 }
                 pushed
             }
@@ -145,18 +145,18 @@ impl HttpReply {
                 let mut frames = Vec::new();
                 decoder.finish(&mut frames)?;
                 for frame in frames {
-                    self.wire
+                    self.decoder
                         .frame(&frame, &mut self.events)
                         .map_err(|error| cut_if_unreadable(error, "event"))?;
                 }
             }
             Body::Document(document) => {
                 let document = std::mem::take(document);
-                self.wire
+                self.decoder
                     .document(String::from_utf8_lossy(&document).trim(), &mut self.events)?;
             }
         }
-        self.wire.end(&mut self.events)
+        self.decoder.end(&mut self.events)
     }
 
     fn described(&self, mut error: ModelError) -> ModelError {

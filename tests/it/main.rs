@@ -21,6 +21,7 @@ mod dialect_tools;
 mod harness;
 mod limits_run;
 mod model_catalog;
+mod model_encoder;
 mod model_errors;
 mod model_gemini;
 mod model_gemini_requests;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::models::{call, model, reply, request, result, thinking, user};
 
 fn text_of(model: &Model, request: &Request) -> String {
-    String::from_utf8(wire::for_model(model).body(model, request)).expect("UTF-8")
+    String::from_utf8(wire::Encoder::new(model.clone()).encode(request).to_vec()).expect("UTF-8")
 }
 
 fn body(model: &Model, request: &Request) -> Value {

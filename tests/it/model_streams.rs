@@ -21,7 +21,7 @@ fn chat() -> Model {
 /// The events of a stream that arrives in `pieces`, and how it ended.
 fn decode(model: &Model, pieces: &[&[u8]]) -> (Vec<StreamEvent>, Result<(), ModelError>) {
     let mut sse = SseDecoder::new();
-    let mut wire = wire::for_model(model);
+    let mut decoder = wire::decoder(model);
     let mut events = wire::Events::new();
     let mut outcome = Ok(());
     let mut frames = Vec::new();
@@ -30,13 +30,13 @@ fn decode(model: &Model, pieces: &[&[u8]]) -> (Vec<StreamEvent>, Result<(), Mode
     }
     sse.finish(&mut frames).expect("small");
     for frame in frames {
-        outcome = wire.frame(&frame, &mut events);
+        outcome = decoder.frame(&frame, &mut events);
         if outcome.is_err() {
             break;
         }
     }
     if outcome.is_ok() {
-        outcome = wire.end(&mut events);
+        outcome = decoder.end(&mut events);
     }
     (events.into(), outcome)
 }

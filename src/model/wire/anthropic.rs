@@ -5,29 +5,25 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::message::Thinking;
+use crate::message::{Message, Thinking};
 use crate::model::description::Model;
-use crate::model::error::ModelError;
-use crate::model::sse::Frame;
-use crate::model::wire::anthropic_stream::Decoder;
-use crate::model::wire::normalise::{Answer, Block, Turn, normalise};
-use crate::model::wire::{Events, Wire, write_json};
+use crate::model::wire::normalise::{Answer, Block, Turn, is_left_out};
+use crate::model::wire::transcript::{Role, Transcript};
+use crate::model::wire::{Dialect, write_open};
 use crate::model::{Request, ThinkingLevel};
 
 /// The smallest thinking budget that is accepted.
 const BUDGET_TOKENS_MIN: u64 = 1024;
 
-/// A call in Anthropic's dialect.
-#[derive(Default)]
-pub(super) struct Anthropic {
-    decoder: Decoder,
-}
+/// Anthropic's dialect.
+pub(super) struct Anthropic;
 
-impl Wire for Anthropic {
+impl Dialect for Anthropic {
     fn path(&self, _model: &Model) -> Cow<'static, str> {
         Cow::Borrowed("/v1/messages")
     }
@@ -39,24 +35,24 @@ impl Wire for Anthropic {
             .collect()
     }
 
-    fn body(&self, model: &Model, request: &Request) -> Vec<u8> {
-        body(model, request)
+    fn head(&self, model: &Model, request: &Request, body: &mut Vec<u8>) {
+        write_open(body, &head(model, request), "messages");
     }
 
-    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.frame(frame, events)
-    }
-
-    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.document(body, events)
-    }
-
-    fn end(&mut self, _events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.end()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.decoder.is_whole()
+    fn turn(&self, _model: &Model, turn: Turn<'_>, transcript: &mut Transcript) {
+        let (role, blocks) = match turn {
+            Turn::User(blocks) => (Role::User, blocks),
+            Turn::Assistant(blocks) => (Role::Assistant, blocks),
+            Turn::Results(answers) => {
+                for result in answers.into_iter().map(answer) {
+                    transcript.block(Role::User, &result);
+                }
+                return;
+            }
+        };
+        for block in blocks.into_iter().filter_map(block) {
+            transcript.block(role, &block);
+        }
     }
 }
 
@@ -114,12 +110,6 @@ enum CacheControl {
 }
 
 #[derive(Serialize)]
-struct MessageField<'a> {
-    role: &'static str,
-    content: Vec<BlockField<'a>>,
-}
-
-#[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum BlockField<'a> {
     Text {
@@ -129,8 +119,6 @@ enum BlockField<'a> {
     },
     Image {
         source: ImageSource<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
     },
     Thinking {
         thinking: &'a str,
@@ -149,8 +137,6 @@ enum BlockField<'a> {
         content: Vec<BlockField<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
     },
 }
 
@@ -161,21 +147,7 @@ struct ImageSource<'a> {
     data: &'a str,
 }
 
-fn body(model: &Model, request: &Request) -> Vec<u8> {
-    let mut messages = messages(model, request);
-    mark_last_user_block(&mut messages);
-    let head = head(model, request, &messages);
-    let mut body = Vec::with_capacity(16 * 1024);
-    write_json(&mut body, &head);
-    // The head is an object that is never empty: it continues with messages.
-    body.pop();
-    body.extend_from_slice(b",\"messages\":");
-    write_json(&mut body, &messages);
-    body.push(b'}');
-    body
-}
-
-fn head<'a>(model: &'a Model, request: &'a Request, messages: &[MessageField<'a>]) -> Head<'a> {
+fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
     let asked = Thought::of(model, request);
     let mut tools: Vec<Tool<'a>> = request
         .tools
@@ -189,7 +161,7 @@ fn head<'a>(model: &'a Model, request: &'a Request, messages: &[MessageField<'a>
         .collect();
     let mut tool_choice = None;
     if tools.is_empty() {
-        tools = remembered_tools(messages);
+        tools = remembered_tools(&request.messages);
         tool_choice = (!tools.is_empty()).then_some(ToolChoice::None);
     }
     tools.sort_by(|a, b| a.name.cmp(b.name));
@@ -219,14 +191,15 @@ fn head<'a>(model: &'a Model, request: &'a Request, messages: &[MessageField<'a>
 
 /// A conversation that holds calls is refused without tools: the ones it names
 /// stand in, and may not be called.
-fn remembered_tools<'a>(messages: &[MessageField<'a>]) -> Vec<Tool<'a>> {
-    let names: BTreeSet<&'a str> = messages
+fn remembered_tools(messages: &[Arc<Message>]) -> Vec<Tool<'_>> {
+    let names: BTreeSet<&str> = messages
         .iter()
-        .flat_map(|message| &message.content)
-        .filter_map(|block| match block {
-            BlockField::ToolUse { name, .. } => Some(*name),
+        .filter_map(|message| match message.as_ref() {
+            Message::Assistant(reply) if !is_left_out(reply) => Some(reply.tool_calls()),
             _ => None,
         })
+        .flatten()
+        .map(|call| call.name.as_str())
         .collect();
     names
         .into_iter()
@@ -304,27 +277,6 @@ fn budget(level: ThinkingLevel) -> u64 {
     }
 }
 
-fn messages<'a>(model: &Model, request: &'a Request) -> Vec<MessageField<'a>> {
-    let mut fields: Vec<MessageField<'a>> = Vec::with_capacity(request.messages.len());
-    for turn in normalise(model, &request.messages) {
-        let (role, content): (_, Vec<BlockField<'a>>) = match turn {
-            Turn::User(blocks) => ("user", blocks.into_iter().filter_map(block).collect()),
-            Turn::Assistant(blocks) => {
-                ("assistant", blocks.into_iter().filter_map(block).collect())
-            }
-            Turn::Results(answers) => ("user", answers.into_iter().map(answer).collect()),
-        };
-        if content.is_empty() {
-            continue;
-        }
-        match fields.last_mut() {
-            Some(last) if last.role == role => last.content.extend(content),
-            _ => fields.push(MessageField { role, content }),
-        }
-    }
-    fields
-}
-
 fn block(block: Block<'_>) -> Option<BlockField<'_>> {
     match block {
         Block::Text(text) | Block::SignedText { text, .. } => Some(BlockField::Text {
@@ -336,7 +288,6 @@ fn block(block: Block<'_>) -> Option<BlockField<'_>> {
                 media_type: &image.mime_type,
                 data: &image.data,
             },
-            cache_control: None,
         }),
         Block::Thinking(thinking) => thinking_block(thinking),
         Block::Call { id, call, .. } => Some(BlockField::ToolUse {
@@ -379,23 +330,5 @@ fn answer(answer: Answer<'_>) -> BlockField<'_> {
         tool_use_id: answer.id,
         content,
         is_error: answer.is_error,
-        cache_control: None,
-    }
-}
-
-/// Everything up to here is cached for the next step.
-fn mark_last_user_block(messages: &mut [MessageField<'_>]) {
-    let last = messages
-        .iter_mut()
-        .rev()
-        .find(|message| message.role == "user")
-        .and_then(|message| message.content.last_mut());
-    if let Some(
-        BlockField::Text { cache_control, .. }
-        | BlockField::Image { cache_control, .. }
-        | BlockField::ToolResult { cache_control, .. },
-    ) = last
-    {
-        *cache_control = Some(CacheControl::Ephemeral);
     }
 }

@@ -11,11 +11,12 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, disorder, json, truncated, without};
+use crate::model::wire::tokens::count;
+use crate::model::wire::{Decoder, Events, bad_frame, disorder, json, truncated, without};
 
 /// Decodes one reply.
 #[derive(Default)]
-pub(super) struct Decoder {
+pub(super) struct AnthropicDecoder {
     blocks: BTreeMap<u64, Open>,
     usage: Usage,
     stop: Option<StopReason>,
@@ -117,8 +118,8 @@ struct Document {
     usage: Option<Tokens>,
 }
 
-impl Decoder {
-    pub(super) fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
+impl Decoder for AnthropicDecoder {
+    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
         if self.over || frame.event == "ping" || frame.data == "[DONE]" {
             return Ok(());
         }
@@ -157,7 +158,7 @@ impl Decoder {
         Ok(())
     }
 
-    pub(super) fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
+    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
         let document: Document = match json::parse(body) {
             Ok(document) => document,
             Err(_) if is_error_object(body) => return Err(body_error(body)),
@@ -179,14 +180,16 @@ impl Decoder {
         Ok(())
     }
 
-    pub(super) fn end(&self) -> Result<(), ModelError> {
+    fn end(&mut self, _events: &mut Events) -> Result<(), ModelError> {
         if self.over { Ok(()) } else { Err(truncated()) }
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.over
     }
+}
 
+impl AnthropicDecoder {
     fn start(
         &mut self,
         key: u64,

@@ -9,24 +9,19 @@ use serde_json::Value;
 
 use crate::message::{Image, Thinking};
 use crate::model::description::Model;
-use crate::model::error::ModelError;
-use crate::model::sse::Frame;
-use crate::model::wire::gemini_stream::Decoder;
-use crate::model::wire::normalise::{Answer, Block, Turn, normalise};
-use crate::model::wire::{Events, Wire, write_json};
+use crate::model::wire::normalise::{Answer, Block, Turn};
+use crate::model::wire::transcript::Transcript;
+use crate::model::wire::{Dialect, write_open};
 use crate::model::{Request, ThinkingLevel, ToolDefinition};
 
 /// What stands for the signature of a call that another model made, or that
 /// came without one; the provider documents it for that purpose.
 const UNSIGNED_CALL_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// A call in Google's dialect.
-#[derive(Default)]
-pub(super) struct Gemini {
-    decoder: Decoder,
-}
+/// Google's dialect.
+pub(super) struct Gemini;
 
-impl Wire for Gemini {
+impl Dialect for Gemini {
     fn path(&self, model: &Model) -> Cow<'static, str> {
         // The only letters of an id that would end the path.
         let id = model
@@ -44,24 +39,23 @@ impl Wire for Gemini {
             .collect()
     }
 
-    fn body(&self, model: &Model, request: &Request) -> Vec<u8> {
-        body(model, request)
+    fn head(&self, model: &Model, request: &Request, body: &mut Vec<u8>) {
+        write_open(body, &head(model, request), "contents");
     }
 
-    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.frame(frame, events)
-    }
-
-    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.document(body, events)
-    }
-
-    fn end(&mut self, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.end(events)
-    }
-
-    fn is_whole(&self) -> bool {
-        self.decoder.is_whole()
+    fn turn(&self, model: &Model, turn: Turn<'_>, transcript: &mut Transcript) {
+        match turn {
+            Turn::User(blocks) => transcript.item(&Content {
+                role: Some("user"),
+                parts: blocks.into_iter().filter_map(part).collect(),
+            }),
+            Turn::Assistant(blocks) => {
+                if let Some(content) = replied(blocks, is_modern(model)) {
+                    transcript.item(&content);
+                }
+            }
+            Turn::Results(answers) => results(answers, is_modern(model), transcript),
+        }
     }
 }
 
@@ -188,17 +182,6 @@ impl<'a> Part<'a> {
     }
 }
 
-fn body(model: &Model, request: &Request) -> Vec<u8> {
-    let mut body = Vec::with_capacity(16 * 1024);
-    write_json(&mut body, &head(model, request));
-    // The head is an object that is never empty: it continues with contents.
-    body.pop();
-    body.extend_from_slice(b",\"contents\":");
-    write_json(&mut body, &contents(model, request));
-    body.push(b'}');
-    body
-}
-
 fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
     let mut tools: Vec<&ToolDefinition> = request.tools.iter().collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -304,22 +287,6 @@ fn is_modern(model: &Model) -> bool {
         .is_some_and(|rest| !rest.starts_with("1.") && !rest.starts_with("2."))
 }
 
-fn contents<'a>(model: &Model, request: &'a Request) -> Vec<Content<'a>> {
-    let modern = is_modern(model);
-    let mut contents = Vec::with_capacity(request.messages.len());
-    for turn in normalise(model, &request.messages) {
-        match turn {
-            Turn::User(blocks) => contents.push(Content {
-                role: Some("user"),
-                parts: blocks.into_iter().filter_map(part).collect(),
-            }),
-            Turn::Assistant(blocks) => contents.extend(replied(blocks, modern)),
-            Turn::Results(answers) => results(answers, modern, &mut contents),
-        }
-    }
-    contents
-}
-
 fn part(block: Block<'_>) -> Option<Part<'_>> {
     match block {
         Block::Text(text) => Some(Part::new(Kind::Text(text))),
@@ -377,7 +344,7 @@ fn replied(blocks: Vec<Block<'_>>, modern: bool) -> Option<Content<'_>> {
 }
 
 /// All results in one content; the images of older models in one behind it.
-fn results<'a>(answers: Vec<Answer<'a>>, modern: bool, contents: &mut Vec<Content<'a>>) {
+fn results(answers: Vec<Answer<'_>>, modern: bool, transcript: &mut Transcript) {
     let mut parts = Vec::with_capacity(answers.len());
     let mut behind = Vec::new();
     for answer in answers {
@@ -416,7 +383,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, modern: bool, contents: &mut Vec<Conten
             parts: images,
         })));
     }
-    contents.push(Content {
+    transcript.item(&Content {
         role: Some("user"),
         parts,
     });
@@ -425,7 +392,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, modern: bool, contents: &mut Vec<Conten
             0,
             Part::new(Kind::Text("Images from the tool results above:")),
         );
-        contents.push(Content {
+        transcript.item(&Content {
             role: Some("user"),
             parts: behind,
         });

@@ -11,11 +11,12 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, json, truncated};
+use crate::model::wire::tokens::count;
+use crate::model::wire::{Decoder, Events, bad_frame, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
-pub(super) struct Decoder {
+pub(super) struct GeminiDecoder {
     started: bool,
     /// Blocks begun so far; the next one's index.
     blocks: usize,
@@ -94,8 +95,8 @@ struct Tokens {
     thoughts_token_count: Option<f64>,
 }
 
-impl Decoder {
-    pub(super) fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
+impl Decoder for GeminiDecoder {
+    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
         let data = frame.data.trim();
         if self.over || data == "[DONE]" {
             return Ok(());
@@ -113,7 +114,7 @@ impl Decoder {
     }
 
     /// One chunk, or a list of them: how the answer comes without `alt=sse`.
-    pub(super) fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
+    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
         if body.starts_with('[') {
             let chunks: Vec<&serde_json::value::RawValue> =
                 serde_json::from_str(body).map_err(|error| bad_frame(&error))?;
@@ -131,7 +132,7 @@ impl Decoder {
         self.end(events)
     }
 
-    pub(super) fn end(&mut self, events: &mut Events) -> Result<(), ModelError> {
+    fn end(&mut self, events: &mut Events) -> Result<(), ModelError> {
         if self.over {
             return Ok(());
         }
@@ -145,10 +146,12 @@ impl Decoder {
         Ok(())
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.over || self.finish.is_some()
     }
+}
 
+impl GeminiDecoder {
     fn chunk(&mut self, chunk: Chunk, raw: &str, events: &mut Events) -> Result<(), ModelError> {
         if chunk.error.is_some() {
             return Err(body_error(raw));

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod anthropic_stream;
+mod encode;
 mod gemini;
 mod gemini_stream;
 mod json;
@@ -10,6 +11,10 @@ mod openai_chat;
 mod openai_chat_stream;
 mod openai_responses;
 mod openai_responses_stream;
+mod tokens;
+mod transcript;
+
+pub use encode::Encoder;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -17,19 +22,27 @@ use std::collections::VecDeque;
 use crate::model::description::{Api, Model};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
+use crate::model::wire::normalise::Turn;
+use crate::model::wire::transcript::Transcript;
 use crate::model::{Request, StreamEvent};
 
-/// One call in one dialect: first the request, then its stream.
-pub trait Wire: Send {
+/// What requests look like in one dialect.
+trait Dialect: Sync {
     /// The path under the base URL.
     fn path(&self, model: &Model) -> Cow<'static, str>;
 
     /// The dialect's own headers; the one that carries the key is first.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
 
-    /// The request's body.
-    fn body(&self, model: &Model, request: &Request) -> Vec<u8>;
+    /// Writes the body up to the conversation, into whose list it leads.
+    fn head(&self, model: &Model, request: &Request, body: &mut Vec<u8>);
 
+    /// Writes a turn. What it becomes depends on nothing before or behind it.
+    fn turn(&self, model: &Model, turn: Turn<'_>, transcript: &mut Transcript);
+}
+
+/// The stream of one reply in one dialect.
+pub trait Decoder: Send {
     /// Decodes the next frame. Frames after the end are ignored.
     ///
     /// # Errors
@@ -39,7 +52,7 @@ pub trait Wire: Send {
     /// Decodes an answer that came as one JSON document instead of a stream.
     ///
     /// # Errors
-    /// As [`Wire::frame`].
+    /// As [`Decoder::frame`].
     fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError>;
 
     /// The connection has ended.
@@ -55,13 +68,33 @@ pub trait Wire: Send {
 /// Decoded events, oldest first.
 pub type Events = VecDeque<StreamEvent>;
 
-/// The dialect of `model`, at the start of a call.
-pub fn for_model(model: &Model) -> Box<dyn Wire> {
+/// A decoder of one reply of `model`.
+pub fn decoder(model: &Model) -> Box<dyn Decoder> {
     match model.api {
-        Api::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
-        Api::OpenaiChat => Box::new(openai_chat::OpenaiChat::default()),
-        Api::OpenaiResponses => Box::new(openai_responses::OpenaiResponses::default()),
-        Api::GoogleGenerativeAi => Box::new(gemini::Gemini::default()),
+        Api::AnthropicMessages => Box::new(anthropic_stream::AnthropicDecoder::default()),
+        Api::OpenaiChat => Box::new(openai_chat_stream::ChatDecoder::default()),
+        Api::OpenaiResponses => Box::new(openai_responses_stream::ResponsesDecoder::default()),
+        Api::GoogleGenerativeAi => Box::new(gemini_stream::GeminiDecoder::default()),
+    }
+}
+
+/// The path of a call of `model` under its base URL.
+pub(super) fn path(model: &Model) -> Cow<'static, str> {
+    dialect(model.api).path(model)
+}
+
+/// The headers that the dialect of `model` adds; the one that carries the key is
+/// first.
+pub(super) fn headers(model: &Model, key: Option<&str>) -> Vec<(&'static str, String)> {
+    dialect(model.api).headers(key)
+}
+
+fn dialect(api: Api) -> &'static dyn Dialect {
+    match api {
+        Api::AnthropicMessages => &anthropic::Anthropic,
+        Api::OpenaiChat => &openai_chat::OpenaiChat,
+        Api::OpenaiResponses => &openai_responses::OpenaiResponses,
+        Api::GoogleGenerativeAi => &gemini::Gemini,
     }
 }
 
@@ -97,15 +130,24 @@ fn disorder(what: &str) -> ModelError {
     )
 }
 
-/// A count as providers send it, some of them as `12.0`: a negative one or none
-/// is not known.
-fn count(value: Option<f64>) -> Option<u64> {
-    value
-        .filter(|count| *count >= 0.0)
-        .map(|count| count.round() as u64)
-}
-
 /// Appends `value` as JSON.
 fn write_json(body: &mut Vec<u8>, value: &impl serde::Serialize) {
     serde_json::to_writer(body, value).expect("strings and numbers always become JSON");
+}
+
+/// Appends an object that is never empty, up to and into the list `name` behind
+/// its fields: the list comes last, because it is what grows.
+fn write_open(body: &mut Vec<u8>, fields: &impl serde::Serialize, name: &str) {
+    write_json(body, fields);
+    body.pop();
+    body.extend_from_slice(b",\"");
+    body.extend_from_slice(name.as_bytes());
+    body.extend_from_slice(b"\":[");
+}
+
+/// `authorization: Bearer`, when there is a key.
+fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
+    key.map(|key| ("authorization", format!("Bearer {key}")))
+        .into_iter()
+        .collect()
 }

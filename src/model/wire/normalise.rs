@@ -76,7 +76,8 @@ pub(super) struct Answer<'a> {
     pub(super) is_error: bool,
 }
 
-/// Prepares `messages` for `model`.
+/// Prepares `messages` for `model`. A reply begins anew: what comes of it and of
+/// all up to the next reply depends on nothing else.
 pub(super) fn normalise<'a>(model: &Model, messages: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
     let mut turns = Vec::with_capacity(messages.len());
     let mut pending = Pending::default();
@@ -91,7 +92,7 @@ pub(super) fn normalise<'a>(model: &Model, messages: &'a [Arc<Message>]) -> Vec<
             Message::ToolResult(result) => pending.answer(result),
             Message::Assistant(reply) => {
                 pending.flush(model, &mut turns);
-                if matches!(reply.stop_reason, StopReason::Error | StopReason::Aborted) {
+                if is_left_out(reply) {
                     continue;
                 }
                 let own = is_own(model, reply);
@@ -113,6 +114,11 @@ pub(super) fn normalise<'a>(model: &Model, messages: &'a [Arc<Message>]) -> Vec<
     }
     pending.flush(model, &mut turns);
     turns
+}
+
+/// Whether a reply is never sent: it failed, or was aborted.
+pub(super) fn is_left_out(reply: &AssistantMessage) -> bool {
+    matches!(reply.stop_reason, StopReason::Error | StopReason::Aborted)
 }
 
 /// Calls that wait for their results, and what was said meanwhile.

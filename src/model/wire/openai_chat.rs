@@ -9,48 +9,42 @@ use serde_json::Value;
 
 use crate::message::Image;
 use crate::model::description::{MaxTokensField, Model, ThinkingFormat};
-use crate::model::error::ModelError;
-use crate::model::sse::Frame;
-use crate::model::wire::normalise::{Answer, Block, Turn, normalise};
-use crate::model::wire::openai_chat_stream::Decoder;
-use crate::model::wire::{Events, Wire, write_json};
+use crate::model::wire::normalise::{Answer, Block, Turn};
+use crate::model::wire::transcript::Transcript;
+use crate::model::wire::{Dialect, bearer, write_json, write_open};
 use crate::model::{Request, ThinkingLevel};
 
-/// A call in the chat dialect.
-#[derive(Default)]
-pub(super) struct OpenaiChat {
-    decoder: Decoder,
-}
+/// The chat dialect.
+pub(super) struct OpenaiChat;
 
-impl Wire for OpenaiChat {
+impl Dialect for OpenaiChat {
     fn path(&self, _model: &Model) -> Cow<'static, str> {
         Cow::Borrowed("/chat/completions")
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        key.map(|key| ("authorization", format!("Bearer {key}")))
-            .into_iter()
-            .collect()
+        bearer(key)
     }
 
-    fn body(&self, model: &Model, request: &Request) -> Vec<u8> {
-        body(model, request)
+    fn head(&self, model: &Model, request: &Request, body: &mut Vec<u8>) {
+        write_open(body, &head(model, request), "messages");
+        if let Some(message) = system(model, request) {
+            write_json(body, &message);
+        }
     }
 
-    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.frame(frame, events)
-    }
-
-    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.document(body, events)
-    }
-
-    fn end(&mut self, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.end(events)
-    }
-
-    fn is_whole(&self) -> bool {
-        self.decoder.is_whole()
+    fn turn(&self, model: &Model, turn: Turn<'_>, transcript: &mut Transcript) {
+        match turn {
+            Turn::User(blocks) => transcript.item(&MessageField::User {
+                content: said(blocks),
+            }),
+            Turn::Assistant(blocks) => {
+                if let Some(message) = replied(model, blocks) {
+                    transcript.item(&message);
+                }
+            }
+            Turn::Results(answers) => results(answers, transcript),
+        }
     }
 }
 
@@ -186,17 +180,6 @@ struct CalledFunction<'a> {
     arguments: String,
 }
 
-fn body(model: &Model, request: &Request) -> Vec<u8> {
-    let mut body = Vec::with_capacity(16 * 1024);
-    write_json(&mut body, &head(model, request));
-    // The head is an object that is never empty: it continues with messages.
-    body.pop();
-    body.extend_from_slice(b",\"messages\":");
-    write_json(&mut body, &messages(model, request));
-    body.push(b'}');
-    body
-}
-
 fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
     let quirks = &model.quirks;
     let cap = request
@@ -275,28 +258,15 @@ fn thinking(model: &Model, asked: ThinkingLevel) -> ThinkingFields<'_> {
     }
 }
 
-fn messages<'a>(model: &Model, request: &'a Request) -> Vec<MessageField<'a>> {
-    let mut fields = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.trim().is_empty() {
-        let content = request.system.as_str();
-        fields.push(
-            if model.reasoning && model.quirks.developer_role != Some(false) {
-                MessageField::Developer { content }
-            } else {
-                MessageField::System { content }
-            },
-        );
+fn system<'a>(model: &Model, request: &'a Request) -> Option<MessageField<'a>> {
+    let content = request.system.as_str();
+    if content.trim().is_empty() {
+        return None;
     }
-    for turn in normalise(model, &request.messages) {
-        match turn {
-            Turn::User(blocks) => fields.push(MessageField::User {
-                content: said(blocks),
-            }),
-            Turn::Assistant(blocks) => fields.extend(replied(model, blocks)),
-            Turn::Results(answers) => results(answers, &mut fields),
-        }
+    if model.reasoning && model.quirks.developer_role != Some(false) {
+        return Some(MessageField::Developer { content });
     }
-    fields
+    Some(MessageField::System { content })
 }
 
 fn said(blocks: Vec<Block<'_>>) -> Said<'_> {
@@ -366,7 +336,7 @@ fn replied<'a>(model: &Model, blocks: Vec<Block<'a>>) -> Option<MessageField<'a>
 }
 
 /// Results are text only: images follow in a message of the user.
-fn results<'a>(answers: Vec<Answer<'a>>, fields: &mut Vec<MessageField<'a>>) {
+fn results(answers: Vec<Answer<'_>>, transcript: &mut Transcript) {
     let mut images = Vec::new();
     for answer in answers {
         let mut content = String::new();
@@ -393,7 +363,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, fields: &mut Vec<MessageField<'a>>) {
         if answer.is_error {
             content.insert_str(0, "error: ");
         }
-        fields.push(MessageField::Tool {
+        transcript.item(&MessageField::Tool {
             tool_call_id: answer.id,
             content,
         });
@@ -405,7 +375,7 @@ fn results<'a>(answers: Vec<Answer<'a>>, fields: &mut Vec<MessageField<'a>>) {
                 text: "Images from the tool results above:",
             },
         );
-        fields.push(MessageField::User {
+        transcript.item(&MessageField::User {
             content: Said::Parts(images),
         });
     }

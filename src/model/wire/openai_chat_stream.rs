@@ -4,16 +4,17 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::message::{StopReason, Usage};
+use crate::message::StopReason;
 use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
-use crate::model::wire::{Events, bad_frame, count, json, truncated};
+use crate::model::wire::tokens::Tokens;
+use crate::model::wire::{Decoder, Events, bad_frame, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
-pub(super) struct Decoder {
+pub(super) struct ChatDecoder {
     started: bool,
     /// Blocks begun so far; the next one's index.
     blocks: usize,
@@ -54,7 +55,7 @@ enum Finish {
 struct Chunk {
     model: Option<String>,
     choices: Option<Vec<Choice>>,
-    usage: Option<Tokens>,
+    usage: Option<Counted>,
     error: Option<IgnoredAny>,
 }
 
@@ -64,7 +65,7 @@ struct Choice {
     delta: Option<Delta>,
     finish_reason: Option<String>,
     /// Some servers count here.
-    usage: Option<Tokens>,
+    usage: Option<Counted>,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +92,7 @@ struct FunctionDelta {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct Counted {
     prompt_tokens: Option<f64>,
     completion_tokens: Option<f64>,
     prompt_tokens_details: Option<PromptDetails>,
@@ -110,8 +111,8 @@ struct OutputDetails {
     reasoning_tokens: Option<f64>,
 }
 
-impl Decoder {
-    pub(super) fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
+impl Decoder for ChatDecoder {
+    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
         if self.over {
             return Ok(());
         }
@@ -135,12 +136,12 @@ impl Decoder {
         }
     }
 
-    pub(super) fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
+    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
         self.chunk(body, events)?;
         self.end(events)
     }
 
-    pub(super) fn end(&mut self, events: &mut Events) -> Result<(), ModelError> {
+    fn end(&mut self, events: &mut Events) -> Result<(), ModelError> {
         if self.over {
             return Ok(());
         }
@@ -151,10 +152,12 @@ impl Decoder {
         Ok(())
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.over || self.finish.is_some()
     }
+}
 
+impl ChatDecoder {
     fn chunk(&mut self, data: &str, events: &mut Events) -> Result<(), ModelError> {
         let chunk: Chunk = json::parse(data).map_err(|error| bad_frame(&error))?;
         if chunk.error.is_some() {
@@ -416,38 +419,21 @@ fn finish_of(reason: &str) -> Result<Finish, ModelError> {
     }
 }
 
-/// `prompt_tokens` includes the cached ones; ours does not.
-fn count_tokens(tokens: Option<Tokens>, events: &mut Events) {
-    let Some(tokens) = tokens else {
+fn count_tokens(counted: Option<Counted>, events: &mut Events) {
+    let Some(counted) = counted else {
         return;
     };
-    let (Some(prompt), Some(output)) =
-        (count(tokens.prompt_tokens), count(tokens.completion_tokens))
-    else {
-        return;
-    };
-    let details = tokens.prompt_tokens_details.as_ref();
-    let cache_read = details
-        .and_then(|details| count(details.cached_tokens))
-        .or_else(|| count(tokens.prompt_cache_hit_tokens))
-        .unwrap_or(0)
-        .min(prompt);
-    let cache_write = details
-        .and_then(|details| count(details.cache_write_tokens))
-        .unwrap_or(0)
-        .min(prompt - cache_read);
-    let reasoning = tokens
-        .completion_tokens_details
-        .and_then(|details| count(details.reasoning_tokens))
-        .unwrap_or(0);
-    events.push_back(StreamEvent::Usage(Usage {
-        input: prompt - cache_read - cache_write,
-        output,
-        cache_read,
-        cache_write,
-        reasoning,
-        ..Usage::default()
-    }));
+    let details = counted.prompt_tokens_details.as_ref();
+    let cached = details.and_then(|details| details.cached_tokens);
+    let output = counted.completion_tokens_details.as_ref();
+    Tokens {
+        prompt: counted.prompt_tokens,
+        output: counted.completion_tokens,
+        cache_read: cached.or(counted.prompt_cache_hit_tokens),
+        cache_write: details.and_then(|details| details.cache_write_tokens),
+        reasoning: output.and_then(|details| details.reasoning_tokens),
+    }
+    .tell(events);
 }
 
 /// The error of a document that is no reply: an error in an unusual shape, or

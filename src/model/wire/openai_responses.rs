@@ -12,11 +12,9 @@ use serde_json::value::RawValue;
 
 use crate::message::{Image, Thinking};
 use crate::model::description::Model;
-use crate::model::error::ModelError;
-use crate::model::sse::Frame;
-use crate::model::wire::normalise::{Answer, Block, Turn, normalise};
-use crate::model::wire::openai_responses_stream::Decoder;
-use crate::model::wire::{Events, Wire, write_json};
+use crate::model::wire::normalise::{Answer, Block, Turn};
+use crate::model::wire::transcript::Transcript;
+use crate::model::wire::{Dialect, bearer, write_open};
 use crate::model::{Request, ThinkingLevel, ToolDefinition};
 
 /// The smallest output cap that is accepted.
@@ -24,41 +22,42 @@ const OUTPUT_TOKENS_MIN: u64 = 16;
 /// The longest id of an item, and the longest cache key.
 const ID_CHARS_MAX: usize = 64;
 
-/// A call in the responses dialect.
-#[derive(Default)]
-pub(super) struct OpenaiResponses {
-    decoder: Decoder,
-}
+/// The responses dialect.
+pub(super) struct OpenaiResponses;
 
-impl Wire for OpenaiResponses {
+impl Dialect for OpenaiResponses {
     fn path(&self, _model: &Model) -> Cow<'static, str> {
         Cow::Borrowed("/responses")
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        key.map(|key| ("authorization", format!("Bearer {key}")))
-            .into_iter()
-            .collect()
+        bearer(key)
     }
 
-    fn body(&self, model: &Model, request: &Request) -> Vec<u8> {
-        body(model, request)
+    fn head(&self, model: &Model, request: &Request, body: &mut Vec<u8>) {
+        write_open(body, &head(model, request), "input");
     }
 
-    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.frame(frame, events)
-    }
-
-    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.document(body, events)
-    }
-
-    fn end(&mut self, _events: &mut Events) -> Result<(), ModelError> {
-        self.decoder.end()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.decoder.is_whole()
+    fn turn(&self, _model: &Model, turn: Turn<'_>, transcript: &mut Transcript) {
+        match turn {
+            Turn::User(blocks) => transcript.item(&Item::Message {
+                role: "user",
+                id: None,
+                phase: None,
+                status: None,
+                content: blocks.into_iter().filter_map(part).collect(),
+            }),
+            Turn::Assistant(blocks) => {
+                for item in replied(blocks) {
+                    transcript.item(&item);
+                }
+            }
+            Turn::Results(answers) => {
+                for item in answers.into_iter().map(result) {
+                    transcript.item(&item);
+                }
+            }
+        }
     }
 }
 
@@ -180,17 +179,6 @@ enum Output<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-fn body(model: &Model, request: &Request) -> Vec<u8> {
-    let mut body = Vec::with_capacity(16 * 1024);
-    write_json(&mut body, &head(model, request));
-    // The head is an object that is never empty: it continues with the input.
-    body.pop();
-    body.extend_from_slice(b",\"input\":");
-    write_json(&mut body, &input(model, request));
-    body.push(b'}');
-    body
-}
-
 fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
     let most = model.max_output_tokens.max(OUTPUT_TOKENS_MIN);
     let mut tools: Vec<&ToolDefinition> = request.tools.iter().collect();
@@ -243,24 +231,6 @@ fn reasoning(model: &Model, asked: ThinkingLevel) -> Option<Reasoning<'_>> {
     })
 }
 
-fn input<'a>(model: &Model, request: &'a Request) -> Vec<Input<'a>> {
-    let mut items = Vec::with_capacity(request.messages.len() + 8);
-    for turn in normalise(model, &request.messages) {
-        match turn {
-            Turn::User(blocks) => items.push(Input::Item(Item::Message {
-                role: "user",
-                id: None,
-                phase: None,
-                status: None,
-                content: blocks.into_iter().filter_map(part).collect(),
-            })),
-            Turn::Assistant(blocks) => replied(blocks, &mut items),
-            Turn::Results(answers) => items.extend(answers.into_iter().map(result)),
-        }
-    }
-    items
-}
-
 fn part(block: Block<'_>) -> Option<Part<'_>> {
     match block {
         Block::Text(text) | Block::SignedText { text, .. } => Some(Part::InputText { text }),
@@ -276,8 +246,8 @@ fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.mime_type, image.data)
 }
 
-fn replied<'a>(blocks: Vec<Block<'a>>, items: &mut Vec<Input<'a>>) {
-    let start = items.len();
+fn replied(blocks: Vec<Block<'_>>) -> Vec<Input<'_>> {
+    let mut items = Vec::with_capacity(blocks.len());
     // The provider knows which items belong to which reasoning: without the
     // reasoning, the others must not be named.
     let named = blocks.iter().all(|block| match block {
@@ -313,9 +283,10 @@ fn replied<'a>(blocks: Vec<Block<'a>>, items: &mut Vec<Input<'a>>) {
         items.push(item);
     }
     // Reasoning that leads to nothing is refused.
-    while items.len() > start && matches!(items.last(), Some(Input::Reasoning(_))) {
+    while matches!(items.last(), Some(Input::Reasoning(_))) {
         items.pop();
     }
+    items
 }
 
 /// The item of the model's own thinking, if it can be read without being stored.
@@ -359,7 +330,7 @@ fn split_id(id: &str) -> (&str, Option<&str>) {
         .map_or((id, None), |(call, item)| (call, Some(item)))
 }
 
-fn result(answer: Answer<'_>) -> Input<'_> {
+fn result(answer: Answer<'_>) -> Item<'_> {
     let (call_id, _) = split_id(&answer.id);
     let call_id = call_id.to_owned();
     let mut parts: Vec<Part<'_>> = Vec::with_capacity(answer.content.len() + 1);
@@ -379,11 +350,11 @@ fn result(answer: Answer<'_>) -> Input<'_> {
             Part::InputImage { .. } | Part::OutputText { .. } => None,
         })
         .collect();
-    Input::Item(Item::FunctionCallOutput {
+    Item::FunctionCallOutput {
         call_id,
         output: match texts {
             Some(texts) => Output::Text(texts.join("\n")),
             None => Output::Parts(parts),
         },
-    })
+    }
 }

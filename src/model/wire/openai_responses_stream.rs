@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::message::{StopReason, Usage};
+use crate::message::StopReason;
 use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
 use crate::model::wire::openai_responses::MessageSignature;
-use crate::model::wire::{Events, bad_frame, count, disorder, json, truncated, without};
+use crate::model::wire::tokens::Tokens;
+use crate::model::wire::{Decoder, Events, bad_frame, disorder, json, truncated, without};
 
 /// Decodes one reply.
 #[derive(Default)]
-pub(super) struct Decoder {
+pub(super) struct ResponsesDecoder {
     started: bool,
     items: BTreeMap<u64, Open>,
     calls: bool,
@@ -65,7 +66,7 @@ struct Response {
     model: Option<String>,
     status: Option<String>,
     output: Option<Vec<Value>>,
-    usage: Option<Tokens>,
+    usage: Option<Counted>,
     error: Option<Value>,
     incomplete_details: Option<Incomplete>,
 }
@@ -76,7 +77,7 @@ struct Incomplete {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct Counted {
     input_tokens: Option<f64>,
     output_tokens: Option<f64>,
     input_tokens_details: Option<InputDetails>,
@@ -94,8 +95,8 @@ struct OutputDetails {
     reasoning_tokens: Option<f64>,
 }
 
-impl Decoder {
-    pub(super) fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
+impl Decoder for ResponsesDecoder {
+    fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
         if self.over || frame.data == "[DONE]" {
             return Ok(());
         }
@@ -140,7 +141,7 @@ impl Decoder {
         Ok(())
     }
 
-    pub(super) fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
+    fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
         let value: Value = json::parse(body).map_err(|error| bad_frame(&error))?;
         let says = |field: &str| value.get(field).is_some_and(|value| !value.is_null());
         if !says("output")
@@ -157,14 +158,16 @@ impl Decoder {
         self.settle("response.completed", response, events)
     }
 
-    pub(super) fn end(&self) -> Result<(), ModelError> {
+    fn end(&mut self, _events: &mut Events) -> Result<(), ModelError> {
         if self.over { Ok(()) } else { Err(truncated()) }
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.over
     }
+}
 
+impl ResponsesDecoder {
     fn begin(&mut self, model: Option<String>, events: &mut Events) {
         if !self.started {
             self.started = true;
@@ -457,34 +460,18 @@ fn reported(event: Event) -> ModelError {
     ))
 }
 
-/// `input_tokens` includes the cached ones; ours does not.
-fn count_tokens(tokens: Option<Tokens>, events: &mut Events) {
-    let Some(tokens) = tokens else {
+fn count_tokens(counted: Option<Counted>, events: &mut Events) {
+    let Some(counted) = counted else {
         return;
     };
-    let (Some(input), Some(output)) = (count(tokens.input_tokens), count(tokens.output_tokens))
-    else {
-        return;
-    };
-    let details = tokens.input_tokens_details.as_ref();
-    let cache_read = details
-        .and_then(|details| count(details.cached_tokens))
-        .unwrap_or(0)
-        .min(input);
-    let cache_write = details
-        .and_then(|details| count(details.cache_write_tokens))
-        .unwrap_or(0)
-        .min(input - cache_read);
-    let reasoning = tokens
-        .output_tokens_details
-        .and_then(|details| count(details.reasoning_tokens))
-        .unwrap_or(0);
-    events.push_back(StreamEvent::Usage(Usage {
-        input: input - cache_read - cache_write,
-        output,
-        cache_read,
-        cache_write,
-        reasoning,
-        ..Usage::default()
-    }));
+    let input = counted.input_tokens_details.as_ref();
+    let output = counted.output_tokens_details.as_ref();
+    Tokens {
+        prompt: counted.input_tokens,
+        output: counted.output_tokens,
+        cache_read: input.and_then(|details| details.cached_tokens),
+        cache_write: input.and_then(|details| details.cache_write_tokens),
+        reasoning: output.and_then(|details| details.reasoning_tokens),
+    }
+    .tell(events);
 }

@@ -12,7 +12,7 @@ pub(crate) fn decode(
     pieces: &[&[u8]],
 ) -> (Vec<StreamEvent>, Result<(), ModelError>) {
     let mut sse = SseDecoder::new();
-    let mut wire = wire::for_model(model);
+    let mut decoder = wire::decoder(model);
     let mut events = wire::Events::new();
     let mut frames = Vec::new();
     for piece in pieces {
@@ -20,11 +20,11 @@ pub(crate) fn decode(
     }
     sse.finish(&mut frames).expect("small");
     for frame in frames {
-        if let Err(error) = wire.frame(&frame, &mut events) {
+        if let Err(error) = decoder.frame(&frame, &mut events) {
             return (events.into(), Err(error));
         }
     }
-    let outcome = wire.end(&mut events);
+    let outcome = decoder.end(&mut events);
     (events.into(), outcome)
 }
 
@@ -37,10 +37,10 @@ pub(crate) fn assemble(model: &Model, stream: &str) -> Result<AssistantMessage, 
 
 /// The message of an answer that is one document.
 pub(crate) fn assemble_document(model: &Model, body: &str) -> Result<AssistantMessage, ModelError> {
-    let mut wire = wire::for_model(model);
+    let mut decoder = wire::decoder(model);
     let mut events = wire::Events::new();
-    wire.document(body, &mut events)?;
-    wire.end(&mut events)?;
+    decoder.document(body, &mut events)?;
+    decoder.end(&mut events)?;
     fold(model, events.into())
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn lines<S: AsRef<str>>(data: &[S]) -> String {
 
 /// The body of a request.
 pub(crate) fn body(model: &Model, request: &Request) -> Value {
-    serde_json::from_slice(&wire::for_model(model).body(model, request)).expect("JSON")
+    serde_json::from_slice(&wire::Encoder::new(model.clone()).encode(request)).expect("JSON")
 }
 
 /// Checks that each request begins with the bytes of the one before it.
@@ -86,7 +86,8 @@ pub(crate) fn assert_grows(model: &Model, requests: &[Request]) {
     let texts: Vec<String> = requests
         .iter()
         .map(|request| {
-            String::from_utf8(wire::for_model(model).body(model, request)).expect("UTF-8")
+            String::from_utf8(wire::Encoder::new(model.clone()).encode(request).to_vec())
+                .expect("UTF-8")
         })
         .collect();
     for pair in texts.windows(2) {
