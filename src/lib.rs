@@ -37,7 +37,7 @@
 //! | 4 batch | [`run`] |
 //! | 3 input | [`task`] |
 //! | 2 engine | [`session`] |
-//! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`store`] [`workspace`] [`context`] |
+//! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`store`] [`workspace`] [`context`] [`hook`] |
 //! | 1 outputs | [`report`], then [`export`] |
 //! | 0 ground | [`message`] [`access`] [`event`] [`clock`] [`process`] [`secret`] |
 //!
@@ -49,7 +49,8 @@
 //!    ends the run with its own exit code; all other sinks still finish.
 //! 2. A session entry is on disk before its event is emitted. The session file is
 //!    state, the event log is observation; they share [`message`] and nothing else.
-//! 3. Policy decides last; nothing comes between the decision and the execution.
+//! 3. Hooks may rewrite a call; policy decides after them, about what they left;
+//!    nothing comes between the decision and the execution.
 //! 4. The report is a pure fold over events, and the exit status a function of
 //!    the report: a recorded log folds to the same report and status.
 //! 5. Sockets only in `model::http`, processes only in [`process`], session files
@@ -69,6 +70,7 @@ pub mod clock;
 pub mod context;
 pub mod event;
 pub mod export;
+pub mod hook;
 pub mod message;
 pub mod model;
 pub mod policy;

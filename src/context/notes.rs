@@ -115,6 +115,19 @@ pub fn invalid_arguments(tool: &str, problem: &str) -> String {
     format!("The arguments do not fit the tool `{tool}`: {problem}")
 }
 
+/// The result of a call whose arguments a hook replaced with some that do not fit.
+pub fn rewritten_arguments(tool: &str, problem: &str) -> String {
+    format!(
+        "Not run: a hook replaced the arguments of this call, and those do not fit the tool \
+         `{tool}`: {problem}"
+    )
+}
+
+/// The result of a call that a hook blocks.
+pub fn blocked_by_hook(reason: &str) -> String {
+    format!("Blocked by a hook: {reason}")
+}
+
 /// Says that arguments were no JSON object, showing what came.
 pub fn unparsable_arguments(raw: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 2_000;

@@ -64,6 +64,8 @@ pub enum Decider {
     Rule,
     /// The permission mode.
     Mode,
+    /// A hook, before anything else was asked.
+    Hook,
 }
 
 /// `tool:execution:start`: a call is taken up.

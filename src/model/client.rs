@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::clock::Activity;
 use crate::model::description::Model;
 use crate::model::error::{ModelError, ModelErrorKind};
@@ -129,6 +131,26 @@ impl Client {
     /// # Errors
     /// Whatever went wrong up to the head of the answer.
     pub async fn send(&self, request: &Request) -> Result<Reply, ModelError> {
+        self.send_as(request, None).await
+    }
+
+    /// The body that [`Client::send`] sends; none when the model is a script.
+    pub fn payload(&self, request: &Request) -> Option<Value> {
+        match &*self.backend {
+            Backend::Http(_) => serde_json::from_slice(&self.encoder().encode(request)).ok(),
+            Backend::Scripted(_) => None,
+        }
+    }
+
+    /// Like [`Client::send`], with `payload` in place of the request's own body.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_as(
+        &self,
+        request: &Request,
+        payload: Option<&Value>,
+    ) -> Result<Reply, ModelError> {
         if request.messages.is_empty() {
             return Err(ModelError::new(
                 ModelErrorKind::InvalidRequest,
@@ -137,7 +159,10 @@ impl Client {
         }
         let source = match &*self.backend {
             Backend::Http(endpoint) => {
-                let body = self.encoder().encode(request);
+                let body = match payload {
+                    Some(payload) => payload.to_string().into(),
+                    None => self.encoder().encode(request),
+                };
                 Source::Http(Box::new(endpoint.send(&self.model, body).await?))
             }
             Backend::Scripted(player) => Source::Scripted(player.send(request).await?),

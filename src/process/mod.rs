@@ -41,6 +41,8 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 const SWEEPS_MAX: u32 = 400;
 /// The most bytes of one [`Progress::Output`]: what a pipe holds.
 const CHUNK_BYTES: usize = 64 * 1024;
+/// What is kept of a standard error that is read apart.
+pub const ERROR_BYTES_MAX: usize = 16 * 1024;
 
 /// A program to start, with everything it may see.
 #[derive(Debug, Clone)]
@@ -68,6 +70,9 @@ pub enum Streams {
     Merged,
     /// Standard output only; standard error goes nowhere.
     Stdout,
+    /// Standard output; of standard error the first [`ERROR_BYTES_MAX`] bytes
+    /// are kept for [`Process::errors`].
+    Apart,
 }
 
 /// What a running process did next.
@@ -114,6 +119,10 @@ pub struct Process {
     input: Option<Input>,
     output: Option<Receiver>,
     scratch: Vec<u8>,
+    /// Standard error, when it is read apart.
+    error_output: Option<Receiver>,
+    /// The start of it.
+    errors: Vec<u8>,
     phase: Phase,
     timeout_grace: Duration,
 }
@@ -147,6 +156,7 @@ enum Phase {
 enum Happened {
     Wrote(io::Result<usize>),
     Read(io::Result<usize>),
+    ReadError(io::Result<Bytes>),
     Exited(io::Result<ExitStatus>),
     Due,
     Cancelled,
@@ -171,6 +181,8 @@ impl Process {
             input: started.input,
             output: Some(started.output),
             scratch: Vec::new(),
+            error_output: started.errors,
+            errors: Vec::new(),
             phase: Phase::Running {
                 deadline: timeout.and_then(|limit| clock::monotonic().checked_add(limit)),
             },
@@ -195,18 +207,33 @@ impl Process {
             match self.happening(cancel).await {
                 Happened::Read(Ok(count)) if count > 0 => {
                     let bytes = Bytes::copy_from_slice(self.scratch.get(..count).unwrap_or(&[]));
-                    if let Phase::Draining { quiet_at, .. } = &mut self.phase {
-                        *quiet_at = clock::monotonic() + QUIET;
-                    }
+                    self.heard();
                     return Progress::Output(bytes);
                 }
-                Happened::Read(_) => self.output_closed(),
+                Happened::Read(_) => {
+                    self.output = None;
+                    self.output_closed();
+                }
+                Happened::ReadError(Ok(bytes)) if !bytes.is_empty() => {
+                    let room = ERROR_BYTES_MAX.saturating_sub(self.errors.len());
+                    self.errors.extend(bytes.into_iter().take(room));
+                    self.heard();
+                }
+                Happened::ReadError(_) => {
+                    self.error_output = None;
+                    self.output_closed();
+                }
                 Happened::Wrote(wrote) => self.advance_input(wrote),
                 Happened::Exited(status) => self.leader_ended(status),
                 Happened::Due => self.due(),
                 Happened::Cancelled => self.terminate(Ending::Cancelled, CANCEL_GRACE),
             }
         }
+    }
+
+    /// The start of what it wrote to a standard error that is read apart.
+    pub fn errors(&self) -> &[u8] {
+        &self.errors
     }
 
     async fn happening(&mut self, cancel: &CancellationToken) -> Happened {
@@ -223,6 +250,7 @@ impl Process {
             () = clock::until(due), if due.is_some() => Happened::Due,
             status = self.child.wait(), if leads => Happened::Exited(status),
             read = read(&mut self.output, &mut self.scratch), if self.output.is_some() => Happened::Read(read),
+            read = read_errors(&mut self.error_output), if self.error_output.is_some() => Happened::ReadError(read),
             wrote = write(&mut self.input), if self.input.is_some() => Happened::Wrote(wrote),
         }
     }
@@ -236,11 +264,25 @@ impl Process {
         }
     }
 
-    fn output_closed(&mut self) {
-        self.output = None;
+    /// While what is left in the pipes is read, each piece prolongs the wait.
+    fn heard(&mut self) {
         if let Phase::Draining { quiet_at, .. } = &mut self.phase {
+            *quiet_at = clock::monotonic() + QUIET;
+        }
+    }
+
+    fn output_closed(&mut self) {
+        let open = self.is_open();
+        if let Phase::Draining { quiet_at, .. } = &mut self.phase
+            && !open
+        {
             *quiet_at = clock::monotonic();
         }
+    }
+
+    /// Whether something may still be read.
+    fn is_open(&self) -> bool {
+        self.output.is_some() || self.error_output.is_some()
     }
 
     fn leader_ended(&mut self, status: io::Result<ExitStatus>) {
@@ -253,11 +295,7 @@ impl Process {
             | Phase::Sweeping { .. }
             | Phase::Ended(_) => (ending_of(status), now + DRAIN),
         };
-        let quiet_at = if self.output.is_some() {
-            now + QUIET
-        } else {
-            now
-        };
+        let quiet_at = if self.is_open() { now + QUIET } else { now };
         self.input = None;
         self.phase = Phase::Draining {
             ending,
@@ -289,6 +327,7 @@ impl Process {
                     };
                 } else {
                     self.output = None;
+                    self.error_output = None;
                     self.signal(Signal::KILL);
                     sweep::forget(self.group);
                     self.sweep_next(ending, 0);
@@ -377,6 +416,16 @@ async fn read(output: &mut Option<Receiver>, scratch: &mut [u8]) -> io::Result<u
     }
 }
 
+async fn read_errors(output: &mut Option<Receiver>) -> io::Result<Bytes> {
+    // Little is expected here, so the space for it is made when it comes.
+    let mut scratch = bytes::BytesMut::with_capacity(4 * 1024);
+    match output {
+        Some(output) => output.read_buf(&mut scratch).await,
+        None => std::future::pending().await,
+    }?;
+    Ok(scratch.freeze())
+}
+
 async fn write(input: &mut Option<Input>) -> io::Result<usize> {
     match input {
         Some(input) => input.write().await,
@@ -405,6 +454,8 @@ pub struct Captured {
     pub output: Vec<u8>,
     /// Whether bytes beyond the limit were dropped.
     pub truncated: bool,
+    /// The start of its standard error, when that is read apart.
+    pub errors: Vec<u8>,
 }
 
 /// Runs a command to its end and keeps at most `bytes_max` of its output.
@@ -431,6 +482,7 @@ pub async fn capture(
                     ending,
                     output,
                     truncated,
+                    errors: std::mem::take(&mut process.errors),
                 });
             }
         }

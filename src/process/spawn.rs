@@ -29,6 +29,8 @@ pub(super) struct Started {
     pub(super) marker: String,
     pub(super) input: Option<Input>,
     pub(super) output: Receiver,
+    /// Standard error, when it is read apart.
+    pub(super) errors: Option<Receiver>,
 }
 
 /// Starts `spec`.
@@ -52,6 +54,7 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     let marker = clock::new_id();
     let (reader, writer) = io::pipe()?;
     let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mut errors = None;
     let mut command = command(&program);
     command
         .args(&spec.args)
@@ -69,6 +72,11 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     match spec.streams {
         Streams::Merged => command.stderr(writer.try_clone()?).stdout(writer),
         Streams::Stdout => command.stderr(Stdio::null()).stdout(writer),
+        Streams::Apart => {
+            let (error_reader, error_writer) = io::pipe()?;
+            errors = Some(Receiver::from_owned_fd(OwnedFd::from(error_reader))?);
+            command.stderr(error_writer).stdout(writer)
+        }
     };
     let (mut child, group) =
         sweep::start(&mut command).map_err(|error| explained(error, &program))?;
@@ -86,6 +94,7 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
         marker,
         input,
         output,
+        errors,
     })
 }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
+use crate::hook::{CommandHook, HookCommand, Hooks};
 use crate::model::{self, Client, ClientOptions, Model, ModelError};
 use crate::policy::{Policy, Surroundings};
 use crate::session::{
@@ -242,6 +243,7 @@ async fn open_session(
         store: store(job, settings, site)?,
         limits: job.limits.clone(),
         deadline,
+        hooks: hooks(job, settings, site),
         steering: QueueMode::default(),
         instructions: Instructions {
             task: job.instructions.clone(),
@@ -310,6 +312,7 @@ fn workbench(job: &Job, settings: &RunSettings, site: &Site) -> Workbench {
     let home = settings.environment.home();
     let mut protected = vec![settings.directory.path().to_path_buf()];
     protected.extend(job.file.clone());
+    protected.extend(guards(job, &site.workspace));
     let policy = Arc::new(Policy::new(
         job.permissions.clone(),
         Surroundings {
@@ -333,6 +336,28 @@ fn workbench(job: &Job, settings: &RunSettings, site: &Site) -> Workbench {
         Some(site.paths.tool_output.clone()),
     )
     .with_redactor(settings.redactor.clone())
+}
+
+/// The task's hooks, in order. They see what commands see.
+fn hooks(job: &Job, settings: &RunSettings, site: &Site) -> Hooks {
+    let env = environment::command_env(job, &settings.environment);
+    job.hooks.iter().fold(Hooks::new(), |hooks, command| {
+        let hook = CommandHook::new(command.clone(), site.workspace.clone(), env.clone());
+        hooks.with_hook(Arc::new(hook))
+    })
+}
+
+/// The files that hooks run, or that an interpreter runs for them: whoever is
+/// guarded must not rewrite the guard.
+fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
+    let guard = |hook: &HookCommand| {
+        if hook.program.is_absolute() {
+            return Some(hook.program.clone());
+        }
+        let script = hook.args.iter().find(|arg| !arg.starts_with('-'))?;
+        Some(workspace.join(script)).filter(|script| script.is_file())
+    };
+    job.hooks.iter().filter_map(guard).collect()
 }
 
 /// A command's time limit when its call names none and the task allows more.

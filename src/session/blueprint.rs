@@ -1,13 +1,14 @@
 //! What another session of the same kind is made of: forks are built from it,
 //! also while the engine is at work.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::mpsc;
 
 use crate::clock::Activity;
 use crate::event::{Emission, Place};
+use crate::hook::Hooks;
 use crate::model::Client;
 use crate::store::Store;
 
@@ -15,6 +16,7 @@ use super::budget::Accounts;
 use super::engine::{Engine, Progress, system_prompt};
 use super::estimate::ContextMeter;
 use super::feed::Feed;
+use super::hooks::SessionHooks;
 use super::limits::Limits;
 use super::options::{Instructions, Sampling, SessionOptions};
 use super::queue::QueueMode;
@@ -31,6 +33,7 @@ pub(super) struct Blueprint {
     limits: Limits,
     deadline: Instant,
     instructions: Instructions,
+    hooks: Hooks,
     steering: QueueMode,
     activity: Activity,
     events: mpsc::Sender<Emission>,
@@ -46,12 +49,18 @@ impl Blueprint {
             limits: options.limits.clone(),
             deadline: options.deadline,
             instructions: options.instructions.clone(),
+            hooks: options.hooks.clone(),
             steering: options.steering,
             activity: options.activity.clone(),
             events: options.events.clone(),
             job: options.job.clone(),
             working_copy: options.working_copy.anew(),
         }
+    }
+
+    /// When the session's time is up.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
     }
 
     /// The options of a session of the same kind over `store`, with books,
@@ -66,6 +75,7 @@ impl Blueprint {
             limits: self.limits.clone(),
             deadline: self.deadline,
             instructions: self.instructions.clone(),
+            hooks: self.hooks.clone(),
             steering: self.steering,
             activity: self.activity.clone(),
             events: self.events.clone(),
@@ -96,8 +106,13 @@ impl Engine {
         };
         let tools = options.workbench.toolbox().active();
         let system = system_prompt(&options.workbench, &tools, &options.instructions);
+        let record = Arc::new(Record::new(options.store));
+        let activity = options.activity;
+        let hooks = SessionHooks::new(options.hooks, &id, Arc::clone(&record), activity.clone());
         let engine = Self {
             id,
+            hooks,
+            system_override: None,
             context: ContextMeter::new(&system, tools.definitions()),
             system,
             tools,
@@ -106,12 +121,12 @@ impl Engine {
             instructions: options.instructions,
             workbench: options.workbench.into(),
             working_copy: options.working_copy,
-            record: Record::new(options.store).into(),
+            record,
             progress: Mutex::new(Progress::default()).into(),
             repeats: RepeatGuard::new(accounts.limits().max_repeats),
             accounts,
             deadline: options.deadline,
-            activity: options.activity,
+            activity,
             feed,
             turns: 0,
             last_text: String::new(),

@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{self, Activity};
 use crate::context::notes;
 use crate::event::{EventKind, ToolComplete, ToolError, ToolErrorStatus, ToolUpdate};
+use crate::hook::{HookPoint, ResultVerdict};
 use crate::message::{Content, ToolCall};
 use crate::tool::{CallContext, CallFuture, Failure, Tool, ToolOutput};
 
 use super::feed::Feed;
+use super::hooks::{Ended, SessionHooks};
 use super::workbench::Workbench;
 
 /// Partial outputs that may wait for the feed.
@@ -29,6 +31,7 @@ pub(super) struct Runner<'s> {
     pub(super) activity: &'s Activity,
     pub(super) feed: &'s Feed,
     pub(super) cancel: &'s CancellationToken,
+    pub(super) hooks: &'s SessionHooks,
     /// Unique in the session; prefixes the names of spilled outputs.
     pub(super) name: String,
 }
@@ -58,6 +61,18 @@ impl Finished {
         match &mut self.end {
             EventKind::ToolComplete(end) => add_paragraph(&mut end.content, note),
             EventKind::ToolError(end) => add_paragraph(&mut end.content, note),
+            _ => {}
+        }
+    }
+
+    /// Puts something else in place of the result, for the model and for whoever
+    /// listens.
+    fn replace(&mut self, content: Vec<Content>) {
+        self.text = text_of(&content);
+        self.content = content;
+        match &mut self.end {
+            EventKind::ToolComplete(end) => end.content.clone_from(&self.text),
+            EventKind::ToolError(end) => end.content.clone_from(&self.text),
             _ => {}
         }
     }
@@ -108,6 +123,10 @@ impl Runner<'_> {
         let title = tool.title(&args);
         let call_id = file_name(&self.name, index, &call.id);
         let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
+        let input = self
+            .hooks
+            .listen(HookPoint::AfterTool)
+            .then(|| args.clone());
         let permit = self.workbench.permit(&tool.spec().name);
         let running = tool.call(
             args,
@@ -126,7 +145,25 @@ impl Runner<'_> {
         );
         let output = self.follow(call, running, waiting).await;
         self.activity.touch();
-        self.finished(call, title, output, clock::elapsed_ms(started))
+        let mut finished = self.finished(call, title, output, clock::elapsed_ms(started));
+        if let Some(input) = input {
+            self.show(call, input, &mut finished).await;
+        }
+        finished
+    }
+
+    /// Shows a result to the hooks, which may put another in its place.
+    async fn show(&self, call: &ToolCall, input: Value, finished: &mut Finished) {
+        let ended = Ended {
+            call,
+            input,
+            content: &finished.content,
+            is_error: finished.is_error,
+        };
+        let verdict = self.hooks.after_tool(ended, self.feed, self.cancel).await;
+        if let ResultVerdict::Replace(content) = verdict {
+            finished.replace(content);
+        }
     }
 
     /// Waits for a call and passes its partial output on. A tool that was
@@ -238,7 +275,8 @@ fn add_paragraph(text: &mut String, paragraph: &str) {
     text.push_str(paragraph);
 }
 
-fn text_of(content: &[Content]) -> String {
+/// The text of a result; an image is named.
+pub(super) fn text_of(content: &[Content]) -> String {
     let mut text = String::new();
     for block in content {
         match block {

@@ -4,27 +4,26 @@
 //! alone. Whatever happens, every call gets a result in call order, so the
 //! history stays valid.
 
-use std::sync::Arc;
-
 use futures_util::StreamExt;
-use serde_json::Value;
 
 use crate::access::Access;
 use crate::clock::{self, Activity};
 use crate::context::notes;
 use crate::event::{
-    EventKind, LimitKind, LoopAction, LoopDetected, PermissionRequest, PermissionResponse,
+    Decider, EventKind, LimitKind, LoopAction, LoopDetected, PermissionRequest, PermissionResponse,
     ToolErrorStatus, ToolStart,
 };
+use crate::hook::HookPoint;
 use crate::message::{AssistantMessage, Message, StopReason, ToolCall, ToolResult};
 use crate::policy::{Decision, Verdict};
 use crate::store::StoreError;
-use crate::tool::Tool;
 
 use super::budget::Accounts;
-use super::call::{Finished, Runner};
+use super::call::{self, Finished, Runner};
 use super::feed::Feed;
+use super::hooks::SessionHooks;
 use super::interrupt::Interrupt;
+use super::prepare::{Examined, Guarded, Prepared, Refused};
 use super::record::Record;
 use super::repeat::RepeatGuard;
 use super::sample;
@@ -48,22 +47,9 @@ pub(super) struct Batch<'s> {
     pub(super) activity: &'s Activity,
     pub(super) feed: Feed,
     pub(super) interrupt: &'s Interrupt,
+    pub(super) hooks: &'s SessionHooks,
     /// Unique in the session; prefixes the names of spilled outputs.
     pub(super) name: String,
-}
-
-/// A call whose tool, arguments and accesses are known.
-struct Examined {
-    tool: Arc<dyn Tool>,
-    args: Value,
-    accesses: Vec<Access>,
-}
-
-/// A call that is not run, and why.
-struct Refused {
-    title: String,
-    status: ToolErrorStatus,
-    message: String,
 }
 
 /// Why no call of a reply runs.
@@ -109,19 +95,33 @@ impl<'s> Batch<'s> {
             let first = calls.len() - rest.len();
             let (now, later) = rest.split_at(size);
             rest = later;
-            let mut taken = Vec::with_capacity(now.len());
+            let guarded = match (&stop, forbidden) {
+                (None, None) => Guarded::Yes,
+                (Some(_), _) | (_, Some(_)) => Guarded::No,
+            };
+            let mut prepared = Vec::with_capacity(now.len());
             for call in now {
-                let (call, tripped) = self.take_up(call, group, forbidden, stop.is_some()).await;
+                prepared.push(self.prepare(call, guarded).await);
+            }
+            if stop.is_none() && self.interrupt.token().is_cancelled() {
+                stop = Some(sample::interrupted(self.interrupt));
+            }
+            let mut taken = Vec::with_capacity(now.len());
+            for prepared in prepared {
+                let (call, tripped) = self
+                    .take_up(prepared, group, forbidden, stop.is_some())
+                    .await;
                 taken.push(call);
                 stop = stop.or(tripped);
             }
+            let at_once = at_once(&taken);
             let feed = self.feed.clone();
             let runner = self.runner(&feed);
             let running = taken.into_iter().zip(first..);
             let running: Vec<_> = running
                 .map(|(taken, index)| conclude(&runner, index, taken))
                 .collect();
-            let mut ended = futures_util::stream::iter(running).buffered(PARALLEL_MAX);
+            let mut ended = futures_util::stream::iter(running).buffered(at_once);
             while let Some((call, mut finished)) = ended.next().await {
                 files.append(&mut finished.files);
                 match self.settle(call, finished, stop.is_some()).await {
@@ -144,7 +144,7 @@ impl<'s> Batch<'s> {
     /// or as many as only read.
     fn group_size(&self, calls: &[&ToolCall]) -> usize {
         let exclusive = |call: &&ToolCall| match self.examine(call) {
-            Ok(examined) => !examined.accesses.iter().all(Access::is_read_only),
+            Ok(examined) => !examined.is_read_only(),
             Err(_) => false,
         };
         calls
@@ -157,12 +157,16 @@ impl<'s> Batch<'s> {
     /// Takes up one call: announces it, books it, judges it.
     async fn take_up<'c>(
         &mut self,
-        call: &'c ToolCall,
+        prepared: Prepared<'c>,
         group: u32,
         forbidden: Option<Forbidden>,
         over: bool,
     ) -> (Taken<'c>, Option<Stop>) {
-        let examined = self.examine(call);
+        let Prepared {
+            call,
+            examined,
+            blocked,
+        } = prepared;
         let title = match &examined {
             Ok(examined) => examined.tool.title(&examined.args),
             Err(refused) => refused.title.clone(),
@@ -192,58 +196,24 @@ impl<'s> Batch<'s> {
             Ok(examined) => examined,
             Err(refused) => return (Taken::Refused(call, refused), None),
         };
-        let decision = self
-            .workbench
-            .policy()
-            .decide(&call.name, &examined.accesses);
+        let decision = match blocked {
+            Some(reason) => blocked_by_hook(&reason),
+            None => self
+                .workbench
+                .policy()
+                .decide(&call.name, &examined.accesses),
+        };
         self.tell_decision(call, &examined, &decision).await;
         if decision.verdict != Verdict::Allow {
             let tripped = self.book_denial(&decision).await;
             return (refused(ToolErrorStatus::Denied, &decision.reason), tripped);
         }
         self.accounts.book_allowed();
-        if !examined.accesses.iter().all(Access::is_read_only) {
+        if !examined.is_read_only() {
             let cancel = self.interrupt.token();
             self.working_copy.before_change(&self.feed, cancel).await;
         }
         (Taken::Allowed(call, examined), None)
-    }
-
-    /// Finds the tool, checks the arguments, asks what the call would touch.
-    fn examine(&self, call: &ToolCall) -> Result<Examined, Refused> {
-        let refused = |status, message| Refused {
-            title: call.name.clone(),
-            status,
-            message,
-        };
-        let Some(tool) = self.tools.find(&call.name) else {
-            let names = self.tools.names();
-            let note = if self.tools.is_inactive(&call.name) {
-                notes::inactive_tool(&call.name, &names)
-            } else {
-                notes::unknown_tool(&call.name, &names)
-            };
-            return Err(refused(ToolErrorStatus::NotFound, note));
-        };
-        let invalid = |message: String| {
-            let note = notes::invalid_arguments(&call.name, &message);
-            refused(ToolErrorStatus::InvalidInput, note)
-        };
-        if let Some(raw) = &call.invalid_arguments {
-            return Err(invalid(notes::unparsable_arguments(raw)));
-        }
-        let args = self
-            .tools
-            .check_arguments(&call.name, &tool.spec().parameters, call.arguments.clone())
-            .map_err(invalid)?;
-        let accesses = tool
-            .accesses(&args, self.workbench.place())
-            .map_err(invalid)?;
-        Ok(Examined {
-            tool: Arc::clone(tool),
-            args,
-            accesses,
-        })
     }
 
     async fn announce(
@@ -323,6 +293,7 @@ impl<'s> Batch<'s> {
             activity: self.activity,
             feed,
             cancel: self.interrupt.token(),
+            hooks: self.hooks,
             name: self.name.clone(),
         }
     }
@@ -340,6 +311,10 @@ impl<'s> Batch<'s> {
         } else {
             None
         };
+        let observation = self
+            .hooks
+            .listen(HookPoint::OnObservation)
+            .then(|| call::text_of(&finished.content));
         let result = ToolResult {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -351,6 +326,12 @@ impl<'s> Batch<'s> {
         let stored = self.record.append_message(Message::ToolResult(result));
         // The call did end, whether or not its result could be kept.
         self.feed.send(finished.end).await;
+        if let (Some(text), Ok(_)) = (observation, &stored) {
+            let cancel = self.interrupt.token();
+            self.hooks
+                .on_observation(call, text, &self.feed, cancel)
+                .await;
+        }
         let Some((action, count)) = repeated else {
             return stored.map(|_| None);
         };
@@ -436,6 +417,30 @@ async fn conclude<'c>(
             } = refused;
             (call, Finished::refused(call, title, status, message))
         }
+    }
+}
+
+/// How many of these calls run at a time: a hook may have made of one that
+/// only reads one that does more, and that runs alone.
+fn at_once(taken: &[Taken<'_>]) -> usize {
+    let reads = |taken: &Taken<'_>| match taken {
+        Taken::Allowed(_, examined) => examined.is_read_only(),
+        Taken::Refused(..) => true,
+    };
+    if taken.iter().all(reads) {
+        PARALLEL_MAX
+    } else {
+        1
+    }
+}
+
+fn blocked_by_hook(reason: &str) -> Decision {
+    Decision {
+        verdict: Verdict::Deny,
+        by: Decider::Hook,
+        rule: None,
+        reason: notes::blocked_by_hook(reason),
+        suggested_rule: None,
     }
 }
 

@@ -18,6 +18,7 @@ use super::budget::{Accounts, Budget};
 use super::desk::Desk;
 use super::estimate::ContextMeter;
 use super::feed::Feed;
+use super::hooks::SessionHooks;
 use super::interrupt::{self, Interrupt};
 use super::options::{Instructions, Sampling};
 use super::queue::Input;
@@ -45,6 +46,9 @@ pub(super) struct Engine {
     /// The tools of the next request, and the prompt that lists them.
     pub(super) tools: Arc<ActiveTools>,
     pub(super) system: String,
+    /// What a hook put in its place, for the running turn.
+    pub(super) system_override: Option<String>,
+    pub(super) hooks: SessionHooks,
     pub(super) context: ContextMeter,
     pub(super) working_copy: WorkingCopy,
     pub(super) accounts: Accounts,
@@ -109,9 +113,26 @@ impl Engine {
         let tools = self.workbench.toolbox().active();
         if !Arc::ptr_eq(&tools, &self.tools) {
             self.system = system_prompt(&self.workbench, &tools, &self.instructions);
-            self.context = ContextMeter::new(&self.system, tools.definitions());
             self.tools = tools;
+            self.measure_anew();
         }
+    }
+
+    /// The system prompt of the next request.
+    pub(super) fn system(&self) -> &str {
+        self.system_override.as_deref().unwrap_or(&self.system)
+    }
+
+    /// Sends this system prompt from now on; none is the session's own.
+    pub(super) fn override_system(&mut self, system: Option<String>) {
+        if system != self.system_override {
+            self.system_override = system;
+            self.measure_anew();
+        }
+    }
+
+    fn measure_anew(&mut self) {
+        self.context = ContextMeter::new(self.system(), self.tools.definitions());
     }
 
     /// Puts a message of the user's side into the history.

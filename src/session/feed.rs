@@ -23,6 +23,16 @@ impl Feed {
         let _ = self.sender.send(Emission { place, kind }).await;
     }
 
+    /// The turn, from 1; 0 outside of one.
+    pub(super) fn turn(&self) -> u32 {
+        self.place.turn.unwrap_or_default()
+    }
+
+    /// The step of the turn, from 1; 0 outside of one.
+    pub(super) fn step(&self) -> u32 {
+        self.place.step.unwrap_or_default()
+    }
+
     /// The same feed inside turn `turn`.
     pub(super) fn in_turn(&self, turn: u32) -> Self {
         let mut inner = self.clone();

@@ -51,11 +51,14 @@ mod engine;
 mod estimate;
 mod feed;
 mod gate;
+mod hooks;
+mod intake;
 mod interrupt;
 mod judge;
 mod limits;
 mod mend;
 mod options;
+mod prepare;
 mod queue;
 mod record;
 mod refusal;
@@ -85,6 +88,8 @@ use blueprint::Blueprint;
 use desk::{Admission, Desk};
 use engine::{Engine, Progress};
 use feed::Feed;
+use hooks::SessionHooks;
+use intake::Intake;
 use queue::{Input, Item, Settlement};
 use record::Record;
 
@@ -115,6 +120,7 @@ pub struct Session {
     desk: Arc<Desk>,
     progress: Arc<Mutex<Progress>>,
     blueprint: Blueprint,
+    hooks: SessionHooks,
     feed: Feed,
     /// The drivers; at most one of them still works.
     drivers: Mutex<JoinSet<()>>,
@@ -161,6 +167,7 @@ impl Session {
                 record: Arc::clone(&engine.record),
                 workbench: Arc::clone(&engine.workbench),
                 progress: Arc::clone(&engine.progress),
+                hooks: engine.hooks.clone(),
                 feed: engine.feed.clone(),
                 desk: Arc::new(Desk::new(engine, steering)),
                 blueprint,
@@ -243,8 +250,12 @@ impl Session {
         text: impl Into<String>,
         options: PromptOptions,
     ) -> Result<Answer, SessionError> {
+        let text = match self.take_in(text.into(), options.interrupt.token()).await? {
+            Intake::Goes(text) => text,
+            Intake::Answered(text) => return Ok(Answer::of_hook(text)),
+        };
         let input = Input {
-            text: text.into(),
+            text,
             images: options.images,
         };
         let source = options.streaming_behavior.map(|behavior| match behavior {
@@ -273,8 +284,7 @@ impl Session {
     /// # Errors
     /// When the queue is full or the session takes no more prompts.
     pub async fn steer(&self, text: impl Into<String>) -> Result<(), SessionError> {
-        let item = Item::new(Input::text(text), Interrupt::default(), None);
-        self.bring(item, Some(QueueSource::Steer)).await
+        self.say(text.into(), QueueSource::Steer).await
     }
 
     /// Says something for when the running turn would end. At rest it runs at
@@ -283,8 +293,7 @@ impl Session {
     /// # Errors
     /// As [`Session::steer`].
     pub async fn follow_up(&self, text: impl Into<String>) -> Result<(), SessionError> {
-        let item = Item::new(Input::text(text), Interrupt::default(), None);
-        self.bring(item, Some(QueueSource::FollowUp)).await
+        self.say(text.into(), QueueSource::FollowUp).await
     }
 
     /// Keeps a message that joins the next prompt, behind its text.
@@ -352,6 +361,18 @@ impl Session {
             stored,
             changes,
             scripted: engine.client.finish(),
+        }
+    }
+
+    /// Says something that nobody waits for.
+    async fn say(&self, text: String, source: QueueSource) -> Result<(), SessionError> {
+        let interrupt = Interrupt::default();
+        match self.take_in(text, interrupt.token()).await? {
+            Intake::Goes(text) => {
+                let item = Item::new(Input::text(text), interrupt, None);
+                self.bring(item, Some(source)).await
+            }
+            Intake::Answered(_) => Ok(()),
         }
     }
 

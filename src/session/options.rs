@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::clock::{self, Activity};
 use crate::event::Emission;
+use crate::hook::Hooks;
 use crate::model::{Client, RetryPolicy, ThinkingLevel};
 use crate::policy::{Permissions, Policy, Surroundings};
 use crate::store::{Header, Store};
@@ -40,6 +41,8 @@ pub struct SessionOptions {
     pub deadline: Instant,
     /// What the system prompt says beyond its own.
     pub instructions: Instructions,
+    /// Who is told and asked at the points of the session.
+    pub hooks: Hooks,
     /// How many steering messages a poll takes.
     pub steering: QueueMode,
     /// Touched when a model or a tool is heard; the same that `client` touches.
@@ -129,6 +132,7 @@ impl SessionOptions {
             deadline: clock::monotonic() + limits.timeout,
             limits,
             instructions: Instructions::default(),
+            hooks: Hooks::new(),
             steering: QueueMode::default(),
             activity,
             events,

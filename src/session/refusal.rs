@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::hook::CancelVerdict;
 use crate::store::{EntryId, StoreError, TreeError};
 
 use super::interrupt::Cause;
@@ -24,6 +25,14 @@ pub enum SessionError {
     /// The session has no such entry.
     #[error("there is no entry {0} in the session")]
     UnknownEntry(EntryId),
+    /// A hook cancelled it.
+    #[error("a hook does not let the session {what}: {reason}")]
+    CancelledByHook {
+        /// What was asked for.
+        what: &'static str,
+        /// Why, in the hook's words.
+        reason: String,
+    },
     /// Too many messages wait.
     #[error("the queue is full: {0} messages wait")]
     QueueFull(usize),
@@ -45,6 +54,14 @@ impl SessionError {
     /// What a caller gets whose message was thrown away.
     pub(super) fn cancelled() -> Self {
         Stop::Interrupted(Cause::User).into()
+    }
+
+    /// Goes on unless a hook says no.
+    pub(super) fn unless_cancelled(what: &'static str, verdict: CancelVerdict) -> Result<(), Self> {
+        match verdict {
+            CancelVerdict::Continue => Ok(()),
+            CancelVerdict::Cancel(reason) => Err(Self::CancelledByHook { what, reason }),
+        }
     }
 
     /// Whether somebody cancelled it.

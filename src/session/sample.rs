@@ -1,14 +1,18 @@
 //! One reply of the model, with its retries: the only place that tries a call
 //! again.
 
+use serde_json::Value;
+
 use crate::clock::{self, Slept};
 use crate::event::{EventKind, RetryEnd, RetryStart, TextChunk};
+use crate::hook::HookPoint;
 use crate::message::AssistantMessage;
 use crate::model::{
     Assembler, Client, GiveUp, ModelError, ModelErrorKind, Request, RetryDecision, StreamEvent,
 };
 
 use super::feed::Feed;
+use super::hooks::SessionHooks;
 use super::interrupt::{Cause, Interrupt};
 use super::stop::Stop;
 use super::{Chunks, Sampling};
@@ -19,6 +23,7 @@ pub(super) struct Sampler<'s> {
     pub(super) sampling: &'s Sampling,
     pub(super) deadline: std::time::Instant,
     pub(super) activity: &'s clock::Activity,
+    pub(super) hooks: &'s SessionHooks,
     pub(super) feed: Feed,
 }
 
@@ -46,6 +51,7 @@ impl Sampler<'_> {
         request: &Request,
         interrupt: &Interrupt,
     ) -> Result<Sampled, Stop> {
+        let payload = self.payload(request, interrupt).await;
         let retry_id = clock::new_id();
         let mut attempt = 1;
         loop {
@@ -56,7 +62,7 @@ impl Sampler<'_> {
                     self.retry_ended(&retry_id, attempt, Some("interrupted")).await;
                     return Err(interrupted(interrupt));
                 }
-                outcome = self.attempt(request, &mut streamed) => match outcome {
+                outcome = self.attempt(request, payload.as_ref(), &mut streamed) => match outcome {
                     Ok(sampled) => {
                         self.retry_ended(&retry_id, attempt, None).await;
                         return Ok(sampled);
@@ -133,8 +139,25 @@ impl Sampler<'_> {
             .await;
     }
 
-    async fn attempt(&self, request: &Request, streamed: &mut bool) -> Result<Sampled, ModelError> {
-        let mut reply = self.client.send(request).await?;
+    /// The body that hooks put in place of the request's own; the attempts share it.
+    async fn payload(&self, request: &Request, interrupt: &Interrupt) -> Option<Value> {
+        if !self.hooks.listen(HookPoint::BeforeRequest) {
+            return None;
+        }
+        let payload = self.client.payload(request)?;
+        let model = self.client.model().full_id();
+        self.hooks
+            .before_request(model, payload, &self.feed, interrupt.token())
+            .await
+    }
+
+    async fn attempt(
+        &self,
+        request: &Request,
+        payload: Option<&Value>,
+        streamed: &mut bool,
+    ) -> Result<Sampled, ModelError> {
+        let mut reply = self.client.send_as(request, payload).await?;
         let mut assembler = Assembler::new(self.client.model());
         let (mut text, mut thinking) = (String::new(), String::new());
         while let Some(event) = reply.next().await? {

@@ -10,12 +10,23 @@ use super::interrupt::Cause;
 /// A turn's final answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The model's last text; never empty.
+    /// The model's last text, never empty; or what a hook answered.
     pub text: String,
     /// Model calls that gave a reply.
     pub steps: u32,
     /// The turn's own usage.
     pub usage: Usage,
+}
+
+impl Answer {
+    /// What a hook answered in the model's place.
+    pub(super) fn of_hook(text: String) -> Self {
+        Self {
+            text,
+            steps: 0,
+            usage: Usage::default(),
+        }
+    }
 }
 
 /// Why a session stopped without a final answer.

@@ -85,11 +85,13 @@ impl Tree<'_> {
     /// user message is gone back behind, and its text is given back.
     ///
     /// # Errors
-    /// [`SessionError::Busy`] while a prompt runs; [`SessionError::UnknownEntry`].
+    /// [`SessionError::Busy`] while a prompt runs; [`SessionError::UnknownEntry`];
+    /// [`SessionError::CancelledByHook`].
     pub async fn navigate(&self, entry: &EntryId) -> Result<Navigated, SessionError> {
         let session = self.session;
         // Nobody may prompt in between.
-        let lease = session.desk.lease(&Interrupt::default())?;
+        let interrupt = Interrupt::default();
+        let lease = session.desk.lease(&interrupt)?;
         let target = self.read(|tree| tree.entry(entry).cloned());
         let target = target.ok_or_else(|| SessionError::UnknownEntry(entry.clone()))?;
         let text = user_text(&target);
@@ -98,6 +100,11 @@ impl Tree<'_> {
             None => Some(target.id),
         };
         let old_leaf = self.leaf();
+        let verdict = session
+            .hooks
+            .before_tree(old_leaf.as_ref(), entry, &session.feed, interrupt.token())
+            .await;
+        SessionError::unless_cancelled("move", verdict)?;
         session
             .record
             .write(|store| store.move_leaf(leaf.as_ref()))?;
@@ -142,10 +149,19 @@ impl Tree<'_> {
     ///
     /// # Errors
     /// [`SessionError::Busy`] while a prompt runs; [`SessionError::Stopped`] when
-    /// an entry does not follow another one of them, or is there already.
-    pub fn restore(&self, entries: Vec<Entry>) -> Result<(), SessionError> {
-        let lease = self.session.desk.lease(&Interrupt::default())?;
-        let restored = self.session.record.write(|store| store.restore(entries));
+    /// an entry does not follow another one of them, or is there already;
+    /// [`SessionError::CancelledByHook`].
+    pub async fn restore(&self, entries: Vec<Entry>) -> Result<(), SessionError> {
+        let session = self.session;
+        let interrupt = Interrupt::default();
+        let lease = session.desk.lease(&interrupt)?;
+        let target = entries.last().map(|entry| &entry.id);
+        let verdict = session
+            .hooks
+            .before_switch(target, &session.feed, interrupt.token())
+            .await;
+        SessionError::unless_cancelled("go on from another one", verdict)?;
+        let restored = session.record.write(|store| store.restore(entries));
         drop(lease);
         self.session.go_on();
         Ok(restored?)
@@ -169,9 +185,12 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError::InvalidForkEntryIndex`]; [`SessionError::Stopped`] when
-    /// the new file cannot be written.
+    /// the new file cannot be written; [`SessionError::CancelledByHook`].
     pub async fn fork(&self, point: ForkPoint) -> Result<Session, SessionError> {
-        let store = self.record.read(|store| forked(store, point))?;
+        let at = self.record.read(|store| fork_end(store, point))?;
+        let verdict = self.hooks.before_fork(at.as_ref(), &self.feed).await;
+        SessionError::unless_cancelled("fork", verdict)?;
+        let store = self.record.read(|store| store.fork_at(at.as_ref()))?;
         let from_entry = store.tree().leaf().map(|leaf| leaf.id.to_string());
         let session_id = store.tree().header().id.clone();
         let options = self.blueprint.options(store, &self.workbench);
@@ -187,19 +206,19 @@ impl Session {
     }
 }
 
-fn forked(store: &Store, point: ForkPoint) -> Result<Store, SessionError> {
+/// The entry that a fork ends with.
+fn fork_end(store: &Store, point: ForkPoint) -> Result<Option<EntryId>, SessionError> {
     let path = store.tree().path();
-    let at = match point {
-        ForkPoint::Whole => complete(&path).map(|entry| entry.id.clone()),
+    match point {
+        ForkPoint::Whole => Ok(complete(&path).map(|entry| entry.id.clone())),
         ForkPoint::Before(index) => {
             let invalid = SessionError::InvalidForkEntryIndex(index);
             match path.get(index) {
-                Some(entry) if user_text(entry).is_some() => entry.parent_id.clone(),
-                _ => return Err(invalid),
+                Some(entry) if user_text(entry).is_some() => Ok(entry.parent_id.clone()),
+                _ => Err(invalid),
             }
         }
-    };
-    Ok(store.fork_at(at.as_ref())?)
+    }
 }
 
 /// The newest entry at which no call waits for its result.

@@ -45,26 +45,31 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
         usage: Usage::default(),
         judge: Judge::default(),
     };
-    let outcome = match accepted {
+    let (first, outcome) = match accepted {
         Ok(entry) => {
             tell_user(&entry, &prompt.input.text, prompt.source, &feed).await;
-            turn.play().await
+            (Some(entry), turn.play().await)
         }
-        Err(stop) => Err(stop),
+        Err(stop) => (None, Err(stop)),
     };
     let (steps, usage) = (turn.steps, turn.usage);
+    engine.override_system(None);
     if let Err(stop) = &outcome {
         ending::tell_stop(&engine.accounts, stop, &feed).await;
     }
-    feed.send(EventKind::TurnEnd(TurnEnd {
+    let end = TurnEnd {
         status: ending::status(&outcome),
         final_text: engine.last_text.clone(),
         steps,
         usage,
         duration_ms: clock::elapsed_ms(started),
         error_message: outcome.as_ref().err().map(ToString::to_string),
-    }))
-    .await;
+    };
+    feed.send(EventKind::TurnEnd(end.clone())).await;
+    let hooks = &engine.hooks;
+    hooks
+        .on_final(&end, first.as_ref(), &feed, prompt.interrupt)
+        .await;
     state(&feed, SessionState::Idle).await;
     outcome
 }
@@ -106,9 +111,15 @@ enum Next {
 
 impl Turn<'_> {
     async fn play(&mut self) -> Result<Answer, Stop> {
+        let cancel = self.prompt.interrupt.token();
+        self.engine
+            .hooks
+            .on_turn_start(&self.prompt.input.text, &self.feed, cancel)
+            .await;
         for input in self.prompt.desk.take_next_turn() {
             self.hear(&input, MessageSource::NextTurn).await?;
         }
+        self.engine.begin_run(self.prompt, &self.feed).await?;
         loop {
             // The watchdog looks only while the turn waits for something.
             let interrupt = self.prompt.interrupt;
@@ -250,8 +261,10 @@ impl Turn<'_> {
     async fn sample(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
         let engine = &*self.engine;
         let messages = engine.record.read(|store| store.tree().messages().to_vec());
+        let cancel = self.prompt.interrupt.token();
+        let messages = engine.hooks.context(messages, feed, cancel).await;
         let request = Request {
-            system: engine.system.clone(),
+            system: engine.system().to_owned(),
             messages,
             tools: if plan.tools {
                 Arc::clone(engine.tools.definitions())
@@ -268,6 +281,7 @@ impl Turn<'_> {
             sampling: &engine.sampling,
             deadline: engine.deadline,
             activity: &engine.activity,
+            hooks: &engine.hooks,
             feed: feed.clone(),
         }
         .reply(&request, self.prompt.interrupt)
@@ -367,6 +381,7 @@ impl Turn<'_> {
             repeats: &mut engine.repeats,
             record: &engine.record,
             activity: &engine.activity,
+            hooks: &engine.hooks,
             feed: feed.clone(),
             interrupt: self.prompt.interrupt,
             name: format!("{}-{}", engine.turns, self.steps),

@@ -14,6 +14,7 @@ use crate::model::ThinkingLevel;
 use crate::policy::{Mode, OnAsk};
 use crate::session::{OnExhausted, OnUnknownPrice};
 use crate::task::duration::HumanDuration;
+use crate::task::hooks::HooksSection;
 use crate::task::plan::{Inherit, Isolation};
 
 /// What an agent has to do in one directory, with which model, and what it
@@ -73,6 +74,9 @@ pub struct TaskFile {
     /// The agent's tools.
     #[serde(default)]
     pub tools: ToolsSection,
+    /// Programs that are asked or told at points of the session.
+    #[serde(default)]
+    pub hooks: HooksSection,
     /// Where the job works.
     #[serde(default)]
     pub workspace: WorkspaceSection,

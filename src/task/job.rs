@@ -51,6 +51,7 @@ impl Resolution<'_> {
             },
             secrets: self.secrets(&task, root, &mut warnings),
             tools: self.tools(&task, root),
+            hooks: self.hooks(&task.hooks, root),
             workspace: self.workspace(&task, root),
             reports_dir: self.reports_dir(&task, root),
             persist_session: task.session.persist,
@@ -335,7 +336,7 @@ impl Resolution<'_> {
     }
 
     /// `~/x` below the user's home directory, when that is known.
-    fn expand_home(&self, path: &str) -> PathBuf {
+    pub(super) fn expand_home(&self, path: &str) -> PathBuf {
         match (&self.overrides.home, path.strip_prefix("~/")) {
             (Some(home), Some(rest)) => home.join(rest),
             _ => PathBuf::from(path),
@@ -351,6 +352,6 @@ impl Resolution<'_> {
 }
 
 /// `path` without `.` parts; `..` stays, because of links.
-fn tidy(path: &Path) -> PathBuf {
+pub(super) fn tidy(path: &Path) -> PathBuf {
     path.components().collect()
 }

@@ -11,6 +11,7 @@ mod diagnostics;
 pub mod duration;
 pub mod file;
 mod hash;
+pub mod hooks;
 mod job;
 mod overrides;
 mod parameters;

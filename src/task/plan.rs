@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::Warning;
+use crate::hook::HookCommand;
 use crate::model::{self, RetryPolicy, ThinkingLevel};
 use crate::policy::Permissions;
 use crate::session::Limits;
@@ -45,6 +46,8 @@ pub struct Job {
     pub secrets: Vec<Secret>,
     /// The names of the enabled tools.
     pub tools: Vec<String>,
+    /// The programs that are called at points of the session, in order.
+    pub hooks: Vec<HookCommand>,
     /// Where the job works.
     pub workspace: WorkspaceSpec,
     /// The parent of run directories, absolute; it need not exist.

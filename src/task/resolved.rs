@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::hook::HookCommand;
 use crate::model;
 use crate::policy::Rule;
 use crate::session::Limits;
@@ -53,6 +54,7 @@ pub(super) fn document(job: &Job) -> Value {
         },
         "secrets": job.secrets.iter().map(|secret| secret.name.as_str()).collect::<Vec<_>>(),
         "tools": { "enabled": job.tools },
+        "hooks": job.hooks.iter().map(hook).collect::<Vec<_>>(),
         "workspace": {
             "path": job.workspace.path,
             "isolation": job.workspace.isolation,
@@ -60,6 +62,17 @@ pub(super) fn document(job: &Job) -> Value {
         },
         "reports": { "dir": job.reports_dir },
         "session": { "persist": job.persist_session },
+    })
+}
+
+fn hook(hook: &HookCommand) -> Value {
+    let mut command = vec![hook.program.display().to_string()];
+    command.extend(hook.args.iter().cloned());
+    json!({
+        "event": hook.point,
+        "match": hook.matcher.as_ref().map(ToString::to_string),
+        "command": command,
+        "timeout": duration::format(hook.timeout),
     })
 }
 

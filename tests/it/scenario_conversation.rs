@@ -90,11 +90,11 @@ async fn scenario_03_restored_entries_equal_the_snapshot_and_a_busy_session_refu
         text("two")
     ]);
     let room = Stage::new(replies).tool(gate.tool()).room().await;
-    room.session.tree().restore(snapshot.clone()).unwrap();
+    room.session.tree().restore(snapshot.clone()).await.unwrap();
     assert_eq!(room.session.tree().entries(), snapshot);
     let (answer, ()) = tokio::join!(ask(&room, "go on"), async {
         gate.reached().await;
-        let refused = room.session.tree().restore(snapshot.clone());
+        let refused = room.session.tree().restore(snapshot.clone()).await;
         assert!(matches!(refused, Err(SessionError::Busy)), "{refused:?}");
         gate.open();
     });

@@ -13,6 +13,7 @@ pub mod chat;
 pub mod cli;
 pub mod dialect;
 pub mod gemini;
+pub(crate) mod hooks;
 pub mod log;
 pub(crate) mod models;
 pub mod normal;

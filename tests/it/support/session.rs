@@ -16,6 +16,7 @@ use std::time::Duration;
 use agent::access::Access;
 use agent::clock::{self, Activity};
 use agent::event::{Emission, EventKind};
+use agent::hook::{Hook, Hooks};
 use agent::message::Message;
 use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
 use agent::policy::{Mode, Permissions, Policy, Surroundings};
@@ -51,6 +52,8 @@ pub(crate) struct Stage {
     pub(crate) permissions: Permissions,
     /// Without any wait.
     pub(crate) retry: RetryPolicy,
+    /// None but those added.
+    pub(crate) hooks: Hooks,
     /// 4,000.
     pub(crate) max_output_tokens: u64,
     /// Whether the conversation is kept in a file.
@@ -71,6 +74,7 @@ impl Stage {
                 base_delay: Duration::ZERO,
                 ..RetryPolicy::default()
             },
+            hooks: Hooks::new(),
             max_output_tokens: 4_000,
             on_disk: false,
         }
@@ -79,6 +83,12 @@ impl Stage {
     /// Adds a tool.
     pub(crate) fn tool(mut self, tool: TestTool) -> Self {
         self.tools.register(Arc::new(tool)).unwrap();
+        self
+    }
+
+    /// Adds a hook.
+    pub(crate) fn hook(mut self, hook: impl Hook + 'static) -> Self {
+        self.hooks = self.hooks.with_hook(Arc::new(hook));
         self
     }
 
@@ -138,6 +148,7 @@ impl Stage {
             options.store =
                 Store::create(&file, header, Durability::Step, Default::default()).unwrap();
         }
+        options.hooks = self.hooks.clone();
         options.sampling.max_output_tokens = self.max_output_tokens;
         options.sampling.retry = self.retry.clone();
         options.deadline = clock::monotonic() + self.limits.timeout;
