@@ -66,6 +66,11 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "TEXT")]
     pub(super) append_system_prompt: Option<String>,
 
+    /// Sets a value of the task, as limits.max_tokens=90000 or
+    /// load_repo_config=[agents_md,skills]; may be repeated.
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = pair)]
+    pub(super) set: Vec<(String, String)>,
+
     /// Keeps the conversation in memory only.
     #[arg(long)]
     pub(super) no_session: bool,
@@ -157,16 +162,21 @@ pub(super) struct ParameterFlags {
     /// Parameters from a YAML or JSON file.
     #[arg(long, value_name = "FILE")]
     pub(super) params_file: Option<PathBuf>,
-
-    /// Replaces a value of the task file, as limits.max_turns=3; may be repeated.
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = pair)]
-    pub(super) set: Vec<(String, String)>,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write it as KEY=VALUE".to_owned()),
+    }
+}
+
+/// A file that is named as in a prompt, without its `@`.
+pub(super) fn mentioned(text: &str) -> Result<String, String> {
+    match text.strip_prefix('@') {
+        Some(path) if !path.is_empty() && !path.contains(['"', '\n']) => Ok(path.to_owned()),
+        Some(_) => Err("this cannot be the name of a file".to_owned()),
+        None => Err("this is no command; files are named as @PATH".to_owned()),
     }
 }
 
@@ -204,7 +214,7 @@ impl TaskFlags {
             home: environment.home(),
             params: Vec::new(),
             params_file: None,
-            set: Vec::new(),
+            set: self.set.clone(),
             reports_dir: None,
             cwd,
         }
@@ -216,6 +226,5 @@ impl ParameterFlags {
     pub(super) fn add_to(&self, overrides: &mut Overrides) {
         overrides.params.clone_from(&self.params);
         overrides.params_file.clone_from(&self.params_file);
-        overrides.set.clone_from(&self.set);
     }
 }

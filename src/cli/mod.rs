@@ -40,6 +40,10 @@ struct Cli {
     #[arg(short = 'p', long = "prompt", value_name = "PROMPT")]
     prompt: Option<String>,
 
+    /// Files and directories that the prompt is about.
+    #[arg(value_name = "@FILE", requires = "prompt", value_parser = flags::mentioned)]
+    files: Vec<String>,
+
     #[command(flatten)]
     flags: flags::RunFlags,
 
@@ -97,7 +101,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Schema(command)), _) => command.execute(console),
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
-        (None, Some(prompt)) => run::prompt(&prompt, &cli.flags, console),
+        (None, Some(prompt)) => run::prompt(&prompt, &cli.files, &cli.flags, console),
         (None, None) => {
             console.complain(&Cli::command().render_help().to_string());
             Exit::Reason(Reason::Usage)

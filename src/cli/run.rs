@@ -50,24 +50,45 @@ impl RunCommand {
     }
 }
 
-/// Runs one prompt as an implicit task.
-pub(super) fn prompt(text: &str, flags: &RunFlags, console: &Console) -> Exit {
+/// Runs one prompt as an implicit task. `files` are mentioned at its end.
+pub(super) fn prompt(text: &str, files: &[String], flags: &RunFlags, console: &Console) -> Exit {
     let run = || {
         let overrides = overrides(flags, console)?;
+        let mentions = mentions(files, &overrides)?;
         let text = if text == "-" {
             stdin::read_prompt()
                 .map_err(|problem| Refusal::new(problem.reason(), problem.to_string()))?
         } else {
             text.to_owned()
         };
-        let job =
-            task::implicit(&text, &overrides).map_err(|problems| Refusal::of_tasks(&[problems]))?;
+        let job = task::implicit(&format!("{text}{mentions}"), &overrides)
+            .map_err(|problems| Refusal::of_tasks(&[problems]))?;
         Ok((job, overrides))
     };
     match run() {
         Ok((job, overrides)) => run_jobs(vec![job], &overrides, &flags.output, console),
         Err(refusal) => refusal::refuse(refusal, &flags.output, console),
     }
+}
+
+/// What mentions files in a prompt. A file that is not there is not waited for
+/// until a model has been paid.
+fn mentions(files: &[String], overrides: &Overrides) -> Result<String, Refusal> {
+    let mut text = String::new();
+    for file in files {
+        let below_home = file.strip_prefix("~/").zip(overrides.home.as_ref());
+        let path = match below_home {
+            Some((rest, home)) => home.join(rest),
+            None => overrides.cwd.join(file),
+        };
+        if path.symlink_metadata().is_err() {
+            let message = format!("there is no file {}", path.display());
+            return Err(Refusal::new(Reason::NoInput, message));
+        }
+        text.push_str(if text.is_empty() { "\n\n" } else { " " });
+        text.push_str(&format!("@\"{file}\""));
+    }
+    Ok(text)
 }
 
 fn overrides(flags: &RunFlags, console: &Console) -> Result<Overrides, Refusal> {

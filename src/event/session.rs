@@ -28,6 +28,15 @@ pub struct SessionReady {
     pub tools: Vec<String>,
     /// The permission mode.
     pub permission_mode: String,
+    /// The project files in the system prompt, the most general first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub project_files: Vec<String>,
+    /// The names of the skills.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
+    /// The names of the prompt templates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<String>,
 }
 
 /// Tokens of the context window.

@@ -77,6 +77,18 @@ impl Environment {
         self.value("HOME").map(PathBuf::from)
     }
 
+    /// The user's directory for agents: what `AGENT_DIR` names, from `cwd`, and
+    /// for a prompt of the command line otherwise `~/.config/agent`. A task file
+    /// shall mean the same on every machine, so it gets nothing of this one
+    /// that nobody named.
+    pub fn agent_dir(&self, job: &Job, cwd: &Path) -> Option<PathBuf> {
+        if let Some(named) = self.value("AGENT_DIR") {
+            return Some(cwd.join(named));
+        }
+        let usual = self.home().filter(|_| job.file.is_none())?;
+        Some(usual.join(".config/agent")).filter(|path| path.is_dir())
+    }
+
     /// The key for a model: from its variable, or from the file that
     /// `<variable>_FILE` names.
     ///

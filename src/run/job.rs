@@ -12,10 +12,10 @@ use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::hook::{CommandHook, HookCommand, Hooks};
 use crate::model::{self, Client, ClientOptions, Model, ModelError};
-use crate::policy::{Policy, Surroundings};
+use crate::policy::{Permissions, Policy, Surroundings};
 use crate::session::{
-    Answer, Cause, Closed, Instructions, Interrupt, PromptOptions, QueueMode, Sampling, Session,
-    SessionError, SessionOptions, Stop,
+    Answer, Cause, Closed, Expand, Instructions, Interrupt, PromptOptions, QueueMode, Sampling,
+    Session, SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
 use crate::store::{Durability, Header, Store};
@@ -26,6 +26,7 @@ use crate::workspace::{self, WorkspaceError};
 use super::changes;
 use super::directory::{self, JobPaths};
 use super::environment;
+use super::resources;
 use super::{RunSettings, Verdict};
 
 /// The most that is waited for the diff once the job was interrupted.
@@ -89,6 +90,7 @@ async fn converse(
 ) -> Verdict {
     context.settings.environment.crash_if_asked("job");
     let options = PromptOptions {
+        expand: Expand::Except(job.untrusted.clone()),
         interrupt: interrupt.clone(),
         ..PromptOptions::default()
     };
@@ -215,7 +217,7 @@ async fn copy(source: &Path, scratch: &Path) -> Result<PathBuf, WorkspaceError> 
 }
 
 /// Does long work on a thread of its own; its panic is ours.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -233,9 +235,12 @@ async fn open_session(
     let activity = Activity::new();
     let client = client(job, settings, activity.clone())?;
     let sampling = sampling(job, settings, client.model());
+    let policy = policy(job, settings, site, job.permissions.clone());
+    let resources = resources::load(job, context, &site.workspace, policy).await;
+    let permissions = resources::permissions(job, &resources, &site.workspace);
     let options = SessionOptions {
         sampling,
-        workbench: workbench(job, settings, site),
+        workbench: workbench(job, settings, site, permissions),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
             changes::git_settings(context, &site.workspace, site.scratch.path()),
@@ -249,6 +254,7 @@ async fn open_session(
             task: job.instructions.clone(),
             append: job.append_system_prompt.clone(),
         },
+        resources: Arc::new(resources),
         activity,
         events: context.events.clone(),
         job: job.name.clone(),
@@ -308,25 +314,32 @@ fn sampling(job: &Job, settings: &RunSettings, model: &Model) -> Sampling {
     }
 }
 
-fn workbench(job: &Job, settings: &RunSettings, site: &Site) -> Workbench {
-    let home = settings.environment.home();
+fn policy(job: &Job, settings: &RunSettings, site: &Site, permissions: Permissions) -> Arc<Policy> {
     let mut protected = vec![settings.directory.path().to_path_buf()];
     protected.extend(job.file.clone());
     protected.extend(guards(job, &site.workspace));
-    let policy = Arc::new(Policy::new(
-        job.permissions.clone(),
+    Arc::new(Policy::new(
+        permissions,
         Surroundings {
             workspace: site.workspace.clone(),
-            home: home.clone(),
+            home: settings.environment.home(),
             protected,
         },
-    ));
+    ))
+}
+
+fn workbench(
+    job: &Job,
+    settings: &RunSettings,
+    site: &Site,
+    permissions: Permissions,
+) -> Workbench {
     Workbench::new(
         Toolset::built_in(&job.tools),
-        policy,
+        policy(job, settings, site, permissions),
         crate::tool::Place {
             workspace: site.workspace.clone(),
-            home,
+            home: settings.environment.home(),
         },
         CommandSettings {
             env: environment::command_env(job, &settings.environment),

@@ -11,6 +11,7 @@ mod default_model;
 mod directory;
 mod environment;
 mod job;
+mod resources;
 mod signal;
 
 use std::collections::VecDeque;

@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-use crate::clock::Activity;
+use crate::clock::{self, Activity};
+use crate::context::Resources;
 use crate::event::{Emission, Place};
 use crate::hook::Hooks;
 use crate::model::Client;
 use crate::store::Store;
 
 use super::budget::Accounts;
-use super::engine::{Engine, Progress, system_prompt};
+use super::engine::{Engine, Progress, Words, system_prompt};
 use super::estimate::ContextMeter;
 use super::feed::Feed;
 use super::hooks::SessionHooks;
@@ -34,6 +35,7 @@ pub(super) struct Blueprint {
     deadline: Instant,
     instructions: Instructions,
     hooks: Hooks,
+    resources: Arc<Resources>,
     steering: QueueMode,
     activity: Activity,
     events: mpsc::Sender<Emission>,
@@ -50,6 +52,7 @@ impl Blueprint {
             deadline: options.deadline,
             instructions: options.instructions.clone(),
             hooks: options.hooks.clone(),
+            resources: Arc::clone(&options.resources),
             steering: options.steering,
             activity: options.activity.clone(),
             events: options.events.clone(),
@@ -76,6 +79,7 @@ impl Blueprint {
             deadline: self.deadline,
             instructions: self.instructions.clone(),
             hooks: self.hooks.clone(),
+            resources: Arc::clone(&self.resources),
             steering: self.steering,
             activity: self.activity.clone(),
             events: self.events.clone(),
@@ -105,7 +109,12 @@ impl Engine {
             ..options.sampling
         };
         let tools = options.workbench.toolbox().active();
-        let system = system_prompt(&options.workbench, &tools, &options.instructions);
+        let words = Words {
+            instructions: options.instructions,
+            resources: options.resources,
+            date: clock::date(),
+        };
+        let system = system_prompt(&options.workbench, &tools, &words);
         let record = Arc::new(Record::new(options.store));
         let activity = options.activity;
         let hooks = SessionHooks::new(options.hooks, &id, Arc::clone(&record), activity.clone());
@@ -118,7 +127,7 @@ impl Engine {
             tools,
             client: options.client,
             sampling,
-            instructions: options.instructions,
+            words,
             workbench: options.workbench.into(),
             working_copy: options.working_copy,
             record,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::clock::Activity;
-use crate::context::{SystemPrompt, ToolLine};
+use crate::context::{Resources, SystemPrompt, ToolLine};
 use crate::event::{
     EventKind, MessageSource, SessionReady, UserMessageEvent, Warning, WindowUsage,
 };
@@ -39,7 +39,7 @@ pub(super) struct Engine {
     pub(super) id: String,
     pub(super) client: Client,
     pub(super) sampling: Sampling,
-    pub(super) instructions: Instructions,
+    pub(super) words: Words,
     pub(super) workbench: Arc<Workbench>,
     pub(super) record: Arc<Record>,
     pub(super) progress: Arc<Mutex<Progress>>,
@@ -58,6 +58,17 @@ pub(super) struct Engine {
     pub(super) feed: Feed,
     pub(super) turns: u32,
     pub(super) last_text: String,
+}
+
+/// What the system prompt says beyond tools and permissions. It stays the same
+/// as long as the session lives, so that requests go on beginning with the
+/// same bytes.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) instructions: Instructions,
+    pub(super) resources: Arc<Resources>,
+    /// The day on which the session was created.
+    pub(super) date: String,
 }
 
 /// What a turn is run for.
@@ -112,7 +123,7 @@ impl Engine {
     pub(super) fn take_up_tools(&mut self) {
         let tools = self.workbench.toolbox().active();
         if !Arc::ptr_eq(&tools, &self.tools) {
-            self.system = system_prompt(&self.workbench, &tools, &self.instructions);
+            self.system = system_prompt(&self.workbench, &tools, &self.words);
             self.tools = tools;
             self.measure_anew();
         }
@@ -169,6 +180,7 @@ impl Engine {
     /// Says that the session takes input.
     pub(super) async fn announce(&self) {
         let model = self.client.model();
+        let resources = &self.words.resources;
         let history_loaded = self
             .record
             .read(|store| !store.tree().messages().is_empty());
@@ -187,6 +199,9 @@ impl Engine {
                 thinking_level: self.sampling.thinking.name().to_owned(),
                 tools: self.tools.names(),
                 permission_mode: self.workbench.policy().mode().to_string(),
+                project_files: names(&resources.project, |file| &file.path),
+                skills: names(&resources.skills, |skill| &skill.name),
+                templates: names(&resources.templates, |template| &template.name),
             }))
             .await;
         if model.sends_key_in_clear() {
@@ -203,6 +218,10 @@ impl Engine {
     }
 }
 
+fn names<T>(all: &[T], name: impl Fn(&T) -> &String) -> Vec<String> {
+    all.iter().map(|one| name(one).clone()).collect()
+}
+
 /// Tells of a user message.
 pub(super) async fn tell_user(entry: &EntryId, text: &str, source: MessageSource, feed: &Feed) {
     feed.send(EventKind::MessageUser(UserMessageEvent {
@@ -214,11 +233,7 @@ pub(super) async fn tell_user(entry: &EntryId, text: &str, source: MessageSource
 }
 
 /// The system prompt of a session with these tools.
-pub(super) fn system_prompt(
-    workbench: &Workbench,
-    tools: &ActiveTools,
-    instructions: &Instructions,
-) -> String {
+pub(super) fn system_prompt(workbench: &Workbench, tools: &ActiveTools, words: &Words) -> String {
     let specs = tools.toolset().specs();
     let tools: Vec<ToolLine<'_>> = specs
         .iter()
@@ -232,11 +247,13 @@ pub(super) fn system_prompt(
     SystemPrompt {
         tools: &tools,
         workspace: &workbench.place().workspace,
-        date: &crate::clock::date(),
+        date: &words.date,
         mode: mode.name(),
         allowed: &allowed(workbench.policy()),
-        instructions: instructions.task.as_deref(),
-        append: instructions.append.as_deref(),
+        instructions: words.instructions.task.as_deref(),
+        append: words.instructions.append.as_deref(),
+        project: &words.resources.project,
+        skills: &words.resources.skills,
     }
     .render()
 }

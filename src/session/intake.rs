@@ -11,8 +11,8 @@ use crate::store::EntryKind;
 use super::Session;
 use super::call::text_of;
 use super::engine::{Engine, Prompt, tell_user};
-use super::refusal::SessionError;
 use super::feed::Feed;
+use super::refusal::SessionError;
 use super::stop::Stop;
 
 /// What became of an input.

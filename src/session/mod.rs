@@ -49,6 +49,7 @@ mod dispatch;
 mod ending;
 mod engine;
 mod estimate;
+mod expand;
 mod feed;
 mod gate;
 mod hooks;
@@ -95,6 +96,7 @@ use record::Record;
 
 pub use budget::Budget;
 pub use desk::{ClearPending, StreamingBehavior};
+pub use expand::Expand;
 pub use interrupt::{Cause, Interrupt};
 pub use limits::{DenialLimits, Limits, OnExhausted, OnUnknownPrice};
 pub use options::{Chunks, Instructions, Sampling, SessionOptions};
@@ -142,6 +144,8 @@ pub struct PromptOptions {
     pub images: Vec<Image>,
     /// How it waits while another prompt runs; without one it is refused then.
     pub streaming_behavior: Option<StreamingBehavior>,
+    /// What of its text may stand for more than itself.
+    pub expand: Expand,
     /// Ends the prompt's turn; a triggered one stays triggered.
     pub interrupt: Interrupt,
 }
@@ -237,6 +241,11 @@ impl Session {
     /// Says something and waits for the answer: replies, tools and retries
     /// included. Dropping the future cancels its turn.
     ///
+    /// Unless [`PromptOptions::expand`] forbids it, a text that begins with
+    /// `/skill:name` or `/template` stands for that, and the files that it
+    /// mentions as `@path` are attached, as far as policy lets the `read` tool
+    /// read them.
+    ///
     /// While another prompt runs, [`PromptOptions::streaming_behavior`] says how
     /// this one waits: [`StreamingBehavior::FollowUp`] gets a turn of its own,
     /// [`StreamingBehavior::Steer`] joins the running one and shares its answer.
@@ -257,6 +266,7 @@ impl Session {
         let input = Input {
             text,
             images: options.images,
+            expand: options.expand,
         };
         let source = options.streaming_behavior.map(|behavior| match behavior {
             StreamingBehavior::Steer => QueueSource::Steer,
@@ -369,7 +379,7 @@ impl Session {
         let interrupt = Interrupt::default();
         match self.take_in(text, interrupt.token()).await? {
             Intake::Goes(text) => {
-                let item = Item::new(Input::text(text), interrupt, None);
+                let item = Item::new(Input::said(text), interrupt, None);
                 self.bring(item, Some(source)).await
             }
             Intake::Answered(_) => Ok(()),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 
 use crate::clock::{self, Activity};
+use crate::context::Resources;
 use crate::event::Emission;
 use crate::hook::Hooks;
 use crate::model::{Client, RetryPolicy, ThinkingLevel};
@@ -43,6 +44,9 @@ pub struct SessionOptions {
     pub instructions: Instructions,
     /// Who is told and asked at the points of the session.
     pub hooks: Hooks,
+    /// Project files and skills of the system prompt, and what a `/name` stands
+    /// for. Its warnings are for whoever loaded it.
+    pub resources: Arc<Resources>,
     /// How many steering messages a poll takes.
     pub steering: QueueMode,
     /// Touched when a model or a tool is heard; the same that `client` touches.
@@ -133,6 +137,7 @@ impl SessionOptions {
             limits,
             instructions: Instructions::default(),
             hooks: Hooks::new(),
+            resources: Arc::default(),
             steering: QueueMode::default(),
             activity,
             events,

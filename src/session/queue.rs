@@ -8,8 +8,9 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::clock;
 use crate::event::{MessageSource, PendingCounts};
-use crate::message::{Content, Image};
+use crate::message::Image;
 
+use super::expand::Expand;
 use super::interrupt::Interrupt;
 use super::refusal::SessionError;
 use super::stop::Answer;
@@ -91,6 +92,7 @@ impl Default for PendingQuery {
 pub(super) struct Input {
     pub(super) text: String,
     pub(super) images: Vec<Image>,
+    pub(super) expand: Expand,
 }
 
 /// Where a caller gets the answer to its message.
@@ -128,18 +130,21 @@ pub(super) struct Queue {
 }
 
 impl Input {
+    /// A text that stands for itself.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             images: Vec::new(),
+            expand: Expand::Nothing,
         }
     }
 
-    /// As blocks of a user message.
-    pub(super) fn content(&self) -> Vec<Content> {
-        let text = std::iter::once(Content::text(self.text.as_str()));
-        text.chain(self.images.iter().cloned().map(Content::Image))
-            .collect()
+    /// What a user says.
+    pub(super) fn said(text: impl Into<String>) -> Self {
+        Self {
+            expand: Expand::All,
+            ..Self::text(text)
+        }
     }
 }
 

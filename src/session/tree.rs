@@ -243,7 +243,8 @@ fn complete<'t>(path: &[&'t Entry]) -> Option<&'t Entry> {
     path.last().copied()
 }
 
-/// The text of a user message.
+/// What a user said in a message: its first text. Files that it mentions are
+/// attached in blocks behind it, and would be attached again.
 fn user_text(entry: &Entry) -> Option<String> {
     let EntryKind::Message(message) = &entry.kind else {
         return None;
@@ -251,11 +252,9 @@ fn user_text(entry: &Entry) -> Option<String> {
     let Message::User(message) = Arc::as_ref(message) else {
         return None;
     };
-    let mut text = String::new();
-    for block in &message.content {
-        if let Content::Text(block) = block {
-            text.push_str(&block.text);
-        }
-    }
-    Some(text)
+    let text = message.content.iter().find_map(|block| match block {
+        Content::Text(block) => Some(block.text.clone()),
+        Content::Image(_) | Content::Thinking(_) | Content::ToolCall(_) => None,
+    });
+    Some(text.unwrap_or_default())
 }

@@ -16,6 +16,7 @@ use super::dispatch::{Batch, Worked};
 use super::ending;
 use super::engine::{Engine, Prompt, tell_user};
 use super::estimate;
+use super::expand::Expanded;
 use super::feed::Feed;
 use super::gate::{Gate, NextCall};
 use super::interrupt::Cause;
@@ -32,7 +33,8 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
     engine.last_text.clear();
     let feed = engine.feed.in_turn(engine.turns);
     state(&feed, SessionState::Processing).await;
-    let accepted = accept(engine, prompt);
+    let expanded = engine.expand(prompt.input, prompt.interrupt).await;
+    let accepted = accept(engine, &expanded, prompt.source);
     feed.send(EventKind::TurnStart(TurnStart {
         input: prompt.input.text.clone(),
     }))
@@ -47,7 +49,8 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
     };
     let (first, outcome) = match accepted {
         Ok(entry) => {
-            tell_user(&entry, &prompt.input.text, prompt.source, &feed).await;
+            expanded.tell(&feed).await;
+            tell_user(&entry, &expanded.text, prompt.source, &feed).await;
             (Some(entry), turn.play().await)
         }
         Err(stop) => (None, Err(stop)),
@@ -75,9 +78,9 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
 }
 
 /// Puts the input behind a valid history.
-fn accept(engine: &Engine, prompt: &Prompt<'_>) -> Result<EntryId, Stop> {
+fn accept(engine: &Engine, expanded: &Expanded, source: MessageSource) -> Result<EntryId, Stop> {
     mend::answer_open_calls(&engine.record)?;
-    let entry = engine.append_user(prompt.input.content(), prompt.source)?;
+    let entry = engine.append_user(expanded.content(), source)?;
     // The first flush runs while the model is asked.
     engine.record.write(Store::step_ended)?;
     Ok(entry)
@@ -155,8 +158,10 @@ impl Turn<'_> {
 
     /// Puts what somebody says to the running turn into the history.
     async fn hear(&mut self, input: &Input, source: MessageSource) -> Result<(), Stop> {
-        let entry = self.engine.append_user(input.content(), source)?;
-        tell_user(&entry, &input.text, source, &self.feed).await;
+        let expanded = self.engine.expand(input, self.prompt.interrupt).await;
+        let entry = self.engine.append_user(expanded.content(), source)?;
+        expanded.tell(&self.feed).await;
+        tell_user(&entry, &expanded.text, source, &self.feed).await;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::context::RepoConfig;
 use crate::model::ThinkingLevel;
 use crate::policy::{Mode, OnAsk};
 use crate::session::{OnExhausted, OnUnknownPrice};
@@ -53,6 +54,10 @@ pub struct TaskFile {
     /// A file with the prompt.
     #[serde(default)]
     pub prompt_file: Option<String>,
+    /// The kinds of files through which the repository may speak to the agent.
+    /// They are data to it; nothing of the repository ever configures what runs.
+    #[serde(default)]
+    pub load_repo_config: Vec<RepoConfig>,
     /// The model and how it is called.
     #[serde(default)]
     pub settings: SettingsSection,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::context::RepoConfig;
 use crate::event::Warning;
 use crate::model::RetryPolicy;
 use crate::policy::{Effect, Mode, Permissions, Rule};
@@ -38,8 +39,10 @@ impl Resolution<'_> {
                 .map(|(name, param)| (name.clone(), param.value.clone().unwrap_or_default()))
                 .collect(),
             prompt: texts.prompt,
+            untrusted: texts.untrusted,
             instructions: texts.instructions,
             append_system_prompt: self.overrides.append_system_prompt.clone(),
+            load_repo_config: self.load_repo_config(&task, root),
             settings: self.settings(&task, root),
             limits: self.limits(&task.limits, root),
             retry: self.retry(&task, root),
@@ -273,6 +276,21 @@ impl Resolution<'_> {
             });
         }
         secrets
+    }
+
+    fn load_repo_config(&mut self, task: &TaskFile, root: &Node) -> Vec<RepoConfig> {
+        let nodes = root.get("load_repo_config").map_or(&[][..], Node::items);
+        let mut kinds: Vec<RepoConfig> = Vec::new();
+        for (index, kind) in task.load_repo_config.iter().enumerate() {
+            if kinds.contains(kind) {
+                let at = nodes.get(index).map_or(root.at, |node| node.at);
+                let message = "`load_repo_config` has this value twice";
+                self.report.error(at, "duplicate_value", message);
+            } else {
+                kinds.push(*kind);
+            }
+        }
+        kinds
     }
 
     fn tools(&mut self, task: &TaskFile, root: &Node) -> Vec<String> {

@@ -1,12 +1,14 @@
 //! What was asked, resolved: nothing here is optional that need not be.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::context::RepoConfig;
 use crate::event::Warning;
 use crate::hook::HookCommand;
 use crate::model::{self, RetryPolicy, ThinkingLevel};
@@ -26,10 +28,15 @@ pub struct Job {
     pub params: BTreeMap<String, Value>,
     /// The task.
     pub prompt: String,
+    /// Where in the prompt untrusted parameters stand, each in its fence: byte
+    /// ranges in order. In them nothing is ever expanded.
+    pub untrusted: Vec<Range<usize>>,
     /// System-side instructions.
     pub instructions: Option<String>,
     /// What the command line adds to the system prompt.
     pub append_system_prompt: Option<String>,
+    /// Which files of the repository may speak to the model.
+    pub load_repo_config: Vec<RepoConfig>,
     /// The model and how it is called.
     pub settings: Settings,
     /// What the job may use.

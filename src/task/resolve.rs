@@ -8,6 +8,7 @@ use crate::task::plan::Job;
 use crate::task::template::Templates;
 use crate::task::tree::{Kind, Node};
 use crate::task::{read, schema, validate, yaml};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The largest task file, in bytes.
@@ -100,6 +101,8 @@ pub(super) struct Resolution<'a> {
 pub(super) struct Texts {
     /// What to do.
     pub(super) prompt: String,
+    /// Where in it untrusted parameters stand.
+    pub(super) untrusted: Vec<Range<usize>>,
     /// The system-side part.
     pub(super) instructions: Option<String>,
 }
@@ -164,6 +167,7 @@ impl Resolution<'_> {
         }
         let instructions = self.text(root, "instructions", "instructions_file", templates);
         Texts {
+            untrusted: templates.take_untrusted(),
             prompt: prompt.map(|(text, _)| text).unwrap_or_default(),
             instructions: instructions
                 .map(|(text, _)| text)

@@ -25,6 +25,7 @@ pub(super) fn document(job: &Job) -> Value {
         "prompt": job.prompt,
         "instructions": job.instructions,
         "appendSystemPrompt": job.append_system_prompt,
+        "loadRepoConfig": job.load_repo_config,
         "settings": {
             "model": job.settings.model,
             "baseUrl": job.settings.base_url.as_deref().map(model::without_login),

@@ -1,10 +1,13 @@
 //! Templates in the texts of a task: `{{ name }}` stands for a parameter.
 //!
 //! The tree exists before its texts are rendered, so a value can never add a
-//! key, an item or a type. Values from elsewhere are fenced as data.
+//! key, an item or a type. Values from elsewhere are fenced as data; a template
+//! never sees them, but a mark in their place, so whatever it does to its text,
+//! they come out whole or not at all, and where they stand is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
@@ -13,7 +16,7 @@ use serde_json::Value;
 use crate::task::diagnostics::{At, Report, did_you_mean};
 use crate::task::parameters::Params;
 use crate::task::tree::{Kind, Node};
-use crate::task::untrusted::{self, find};
+use crate::task::untrusted::{self, Fence, find};
 
 /// Steps of one template; a loop over a parameter's characters fits, a bomb does not.
 const FUEL: u64 = 200_000;
@@ -26,6 +29,10 @@ pub(super) struct Templates<'a> {
     environment: Environment<'static>,
     params: &'a Params,
     values: BTreeMap<&'a str, minijinja::Value>,
+    /// The fenced texts behind the marks.
+    fences: Vec<Fence>,
+    /// Where they stand in the prompt.
+    untrusted: Vec<Range<usize>>,
     used: BTreeSet<String>,
 }
 
@@ -38,12 +45,18 @@ impl<'a> Templates<'a> {
         environment.set_syntax(keep_trailing_newline());
         environment.set_fuel(Some(FUEL));
         environment.remove_global("debug");
+        let mut fences = Vec::new();
         let values = params
             .iter()
             .filter_map(|(name, param)| {
                 let value = match param.value.as_ref()? {
                     Value::Null => minijinja::Value::from(""),
-                    Value::String(text) if param.untrusted => untrusted::fence(name, text).into(),
+                    Value::String(text) if param.untrusted => {
+                        let fence = Fence::new(fences.len(), name, text);
+                        let mark = fence.mark.clone();
+                        fences.push(fence);
+                        mark.into()
+                    }
                     value => minijinja::value::Serde(value).into(),
                 };
                 Some((name.as_str(), value))
@@ -53,6 +66,8 @@ impl<'a> Templates<'a> {
             environment,
             params,
             values,
+            fences,
+            untrusted: Vec::new(),
             used: BTreeSet::new(),
         }
     }
@@ -175,13 +190,25 @@ impl<'a> Templates<'a> {
             return None;
         }
         let mut output = Capped(Vec::new());
-        match template.render_captured_to(&self.values, &mut output) {
-            Ok(_) => String::from_utf8(output.0).ok(),
-            Err(error) => {
-                report.error(at, "bad_template", explain(&error));
-                None
-            }
+        if let Err(error) = template.render_captured_to(&self.values, &mut output) {
+            report.error(at, "bad_template", explain(&error));
+            return None;
         }
+        let rendered = String::from_utf8(output.0).ok()?;
+        let unmarked = untrusted::unmark(&rendered, &self.fences, RENDERED_MAX);
+        let Some((text, untrusted)) = unmarked else {
+            report.error(at, "bad_template", too_long());
+            return None;
+        };
+        if place == Place::Prompt {
+            self.untrusted = untrusted;
+        }
+        Some(text)
+    }
+
+    /// Where untrusted parameters stand in the prompt that was rendered.
+    pub(super) fn take_untrusted(&mut self) -> Vec<Range<usize>> {
+        std::mem::take(&mut self.untrusted)
     }
 
     /// Why an untrusted parameter cannot be used like this.
@@ -223,7 +250,7 @@ enum Place {
 fn explain(error: &minijinja::Error) -> String {
     match error.kind() {
         ErrorKind::OutOfFuel => "the template does too much".to_owned(),
-        ErrorKind::WriteFailure => format!("the template makes more than {RENDERED_MAX} bytes"),
+        ErrorKind::WriteFailure => too_long(),
         kind => {
             let line = error
                 .line()
@@ -235,6 +262,10 @@ fn explain(error: &minijinja::Error) -> String {
             format!("the template is wrong: {what}{}", line.unwrap_or_default())
         }
     }
+}
+
+fn too_long() -> String {
+    format!("the template makes more than {RENDERED_MAX} bytes")
 }
 
 fn literal_hint() -> String {

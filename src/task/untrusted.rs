@@ -5,8 +5,60 @@ use std::ops::Range;
 use crate::task::diagnostics::At;
 use crate::task::hash;
 
+/// A text from elsewhere in its fence, and the mark that stands for it while a
+/// template is rendered. No filter of a template makes one mark of another.
+#[derive(Debug)]
+pub(super) struct Fence {
+    /// What the template sees.
+    pub(super) mark: String,
+    text: String,
+}
+
+impl Fence {
+    /// The fence of the parameter `name`, which is the `index`th one.
+    pub(super) fn new(index: usize, name: &str, text: &str) -> Self {
+        // Signs without a meaning, without case, and kept by every filter.
+        Self {
+            mark: format!("\u{f8f0}{index}\u{f8f1}"),
+            text: fence(name, text),
+        }
+    }
+}
+
+/// Puts the fences in the place of their marks, and tells where they stand.
+/// What they bring in is not looked at again. None when the text would have
+/// more than `bytes_max` bytes.
+pub(super) fn unmark(
+    rendered: &str,
+    fences: &[Fence],
+    bytes_max: usize,
+) -> Option<(String, Vec<Range<usize>>)> {
+    let mut text = String::with_capacity(rendered.len());
+    let mut places = Vec::new();
+    let mut rest = rendered;
+    loop {
+        let next = fences.iter().filter_map(|fence| {
+            let at = rest.find(&fence.mark)?;
+            Some((at, fence))
+        });
+        let Some((at, fence)) = next.min_by_key(|(at, _)| *at) else {
+            break;
+        };
+        text.push_str(rest.get(..at).unwrap_or_default());
+        let start = text.len();
+        if start + fence.text.len() > bytes_max {
+            return None;
+        }
+        text.push_str(&fence.text);
+        places.push(start..text.len());
+        rest = rest.get(at + fence.mark.len()..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    (text.len() <= bytes_max).then_some((text, places))
+}
+
 /// `text` from elsewhere between marker lines that it cannot contain.
-pub(super) fn fence(name: &str, text: &str) -> String {
+fn fence(name: &str, text: &str) -> String {
     let mut mark = hash::hex(text.as_bytes());
     while text.contains(&mark) {
         mark = hash::hex(format!("{mark}{text}").as_bytes());

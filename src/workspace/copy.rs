@@ -14,14 +14,14 @@ pub const COPY_FILES_MAX: u64 = 200_000;
 /// The most bytes that are copied.
 pub const COPY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Our own directory, which belongs to the original.
-const RUNS: &str = ".agent";
+/// What earlier runs left, which belongs to the original.
+const RUNS: &str = ".agent/runs";
 
 /// Copies the directory `source` to the new directory `workspace` below
 /// `scratch` and returns its path.
 ///
 /// Regular files keep their mode and time, links stay links wherever they
-/// point, sockets, pipes and devices are left out, and so is `.agent`. The
+/// point, sockets, pipes and devices are left out, and so is `.agent/runs`. The
 /// `.git` directory comes along, so that the copy has its history; the `.git`
 /// file of a linked worktree does not, because the copy would share the
 /// original's index.
@@ -78,7 +78,7 @@ impl Copying<'_> {
             let name = entry.file_name();
             let kind = entry.file_type().map_err(failed("read", &entry.path()))?;
             let at_top = directory.as_os_str().is_empty();
-            if name == RUNS
+            if entry.path().ends_with(RUNS)
                 || (at_top && name == ".git" && kind.is_file())
                 || entry.path() == self.target
             {

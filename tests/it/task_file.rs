@@ -296,3 +296,25 @@ fn a_file_that_is_named_from_elsewhere_is_found() {
     let job = load(&absolute, &overrides).unwrap();
     assert_eq!(job.file, Some(absolute));
 }
+
+#[test]
+fn a_repository_speaks_only_through_what_is_named() {
+    use agent::context::RepoConfig::{AgentsMd, Skills, Templates};
+    assert_eq!(Case::with("").job().load_repo_config, []);
+    let job = Case::with("load_repo_config: [agents_md, templates, skills]").job();
+    assert_eq!(job.load_repo_config, [AgentsMd, Templates, Skills]);
+    assert_eq!(
+        job.resolved["loadRepoConfig"],
+        serde_json::json!(["agents_md", "templates", "skills"])
+    );
+    let set = Case::with("").set("load_repo_config", "[skills]");
+    assert_eq!(set.job().load_repo_config, [Skills]);
+
+    let lines = Case::with("load_repo_config: [skill, hooks, skills, skills]").lines();
+    assert!(lines[0].contains("did you mean `skills`"), "{lines:?}");
+    assert!(lines[1].contains("`hooks` is no value"), "{lines:?}");
+    assert!(lines[2].contains("duplicate_value"), "{lines:?}");
+    assert_eq!(lines.len(), 3);
+    let lines = Case::with("load_repo_config: true").lines();
+    assert!(lines[0].contains("must be a list"), "{lines:?}");
+}

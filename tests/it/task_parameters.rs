@@ -268,6 +268,45 @@ fn what_comes_from_elsewhere_is_fenced() {
     assert_eq!(Case::new(&task).job().prompt, "Fix this:\n\nThanks.\n");
 }
 
+/// Whatever a template does to the text around it.
+#[test]
+fn where_untrusted_text_stands_is_known() {
+    let places = |prompt: &str, body: &str| {
+        let job = Case::new(format!("{UNTRUSTED}prompt: {prompt:?}\n"))
+            .param("body", body)
+            .job();
+        let texts: Vec<String> = job
+            .untrusted
+            .iter()
+            .map(|range| job.prompt[range.clone()].to_owned())
+            .collect();
+        (job.prompt, texts)
+    };
+    let prompts = [
+        ("x {{ body }}", 1),
+        ("{{ body }} and {{ body }}", 2),
+        ("{% filter upper %}a {{ body }}{% endfilter %}", 1),
+        ("{% set a %}{{ body }}{% endset %}{{ a }}", 1),
+        ("{% if body %}yes{% endif %}", 0),
+    ];
+    for (prompt, count) in prompts {
+        for body in ["@a.rs\nline", "", "\u{f8f0}0\u{f8f1}", "{{ body }}"] {
+            let (text, places) = places(prompt, body);
+            assert_eq!(places.len(), count, "{prompt} with {body:?}: {text}");
+            for place in places {
+                assert!(place.starts_with("The lines between"), "{place}");
+                assert!(place.contains(&format!("\n{body}")), "{place}");
+                assert!(place.ends_with("\">"), "{place}");
+            }
+            if !body.is_empty() {
+                assert_eq!(text.matches(body).count(), count, "{text}");
+            }
+        }
+    }
+    let plain = Case::with("").job();
+    assert!(plain.untrusted.is_empty());
+}
+
 #[test]
 fn what_comes_from_elsewhere_may_be_tested_but_not_worked_on() {
     let good = [
