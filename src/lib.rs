@@ -38,7 +38,7 @@
 //! | 3 input | [`task`] |
 //! | 2 engine | [`session`] |
 //! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`store`] [`workspace`] [`context`] [`hook`] |
-//! | 1 outputs | [`report`], then [`export`] |
+//! | 1 outputs | [`report`], then [`export`], which also reads [`store`] |
 //! | 0 ground | [`message`] [`access`] [`event`] [`clock`] [`process`] [`secret`] |
 //!
 //! `tests/it/tidy.rs` fails on an import that goes up or sideways.

@@ -14,6 +14,7 @@ mod refusal;
 mod replay;
 mod run;
 mod schema;
+mod sessions;
 mod stdin;
 
 use std::ffi::OsString;
@@ -62,6 +63,8 @@ enum Command {
     Permissions(permissions::PermissionsCommand),
     /// Folds an event log again and verifies its result.
     Replay(replay::ReplayCommand),
+    /// Works on kept conversations.
+    Sessions(sessions::SessionsCommand),
     /// Prints a JSON Schema.
     Schema(schema::SchemaCommand),
     /// Lists the exit codes.
@@ -98,6 +101,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Check(command)), _) => command.execute(console),
         (Some(Command::Permissions(command)), _) => command.execute(console),
         (Some(Command::Replay(command)), _) => command.execute(console),
+        (Some(Command::Sessions(command)), _) => command.execute(console),
         (Some(Command::Schema(command)), _) => command.execute(console),
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),

@@ -1,6 +1,8 @@
-//! The report, rendered for other readers. Every export is a pure function of
-//! the result document.
+//! What happened, rendered for other readers: the result of a run, and a
+//! session. Every export is a pure function of what it renders.
 
+mod html;
 mod markdown;
 
+pub use html::session_html;
 pub use markdown::markdown;

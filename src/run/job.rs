@@ -249,6 +249,7 @@ async fn open_session(
         limits: job.limits.clone(),
         deadline,
         hooks: hooks(job, settings, site),
+        compaction: job.compaction,
         steering: QueueMode::default(),
         instructions: Instructions {
             task: job.instructions.clone(),

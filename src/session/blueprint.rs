@@ -14,6 +14,7 @@ use crate::model::Client;
 use crate::store::Store;
 
 use super::budget::Accounts;
+use super::compact::Compaction;
 use super::engine::{Engine, Progress, Words, system_prompt};
 use super::estimate::ContextMeter;
 use super::feed::Feed;
@@ -36,6 +37,7 @@ pub(super) struct Blueprint {
     instructions: Instructions,
     hooks: Hooks,
     resources: Arc<Resources>,
+    compaction: Compaction,
     steering: QueueMode,
     activity: Activity,
     events: mpsc::Sender<Emission>,
@@ -53,6 +55,7 @@ impl Blueprint {
             instructions: options.instructions.clone(),
             hooks: options.hooks.clone(),
             resources: Arc::clone(&options.resources),
+            compaction: options.compaction,
             steering: options.steering,
             activity: options.activity.clone(),
             events: options.events.clone(),
@@ -64,6 +67,11 @@ impl Blueprint {
     /// When the session's time is up.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// The window of the model.
+    pub(super) fn context_window(&self) -> u64 {
+        self.client.model().context_window
     }
 
     /// The options of a session of the same kind over `store`, with books,
@@ -80,6 +88,7 @@ impl Blueprint {
             instructions: self.instructions.clone(),
             hooks: self.hooks.clone(),
             resources: Arc::clone(&self.resources),
+            compaction: self.compaction,
             steering: self.steering,
             activity: self.activity.clone(),
             events: self.events.clone(),
@@ -128,6 +137,8 @@ impl Engine {
             client: options.client,
             sampling,
             words,
+            compaction: options.compaction,
+            compactions: 0,
             workbench: options.workbench.into(),
             working_copy: options.working_copy,
             record,

@@ -122,8 +122,24 @@ impl Accounts {
         std::mem::replace(&mut self.usage_known, false)
     }
 
+    /// Books a reply that is a summary: it costs, but is no step of the task.
+    pub(super) fn book_summary(&mut self, usage: &Usage) {
+        self.usage.add(usage);
+        self.spend(usage);
+    }
+
+    /// Books the estimate of such a reply that did not tell its usage.
+    pub(super) fn book_summary_estimate(&mut self, usage: &Usage) {
+        self.usage_known = false;
+        self.spend(usage);
+    }
+
     fn book(&mut self, usage: &Usage) {
         self.turns += 1;
+        self.spend(usage);
+    }
+
+    fn spend(&mut self, usage: &Usage) {
         self.tokens = self.tokens.saturating_add(usage.total_tokens());
         self.cost += usage.cost.total;
     }

@@ -15,6 +15,7 @@ use crate::policy::Policy;
 use crate::store::{EntryId, EntryKind, StoreError};
 
 use super::budget::{Accounts, Budget};
+use super::compact::Compaction;
 use super::desk::Desk;
 use super::estimate::ContextMeter;
 use super::feed::Feed;
@@ -40,6 +41,9 @@ pub(super) struct Engine {
     pub(super) client: Client,
     pub(super) sampling: Sampling,
     pub(super) words: Words,
+    pub(super) compaction: Compaction,
+    /// How often the conversation was compacted unasked.
+    pub(super) compactions: u32,
     pub(super) workbench: Arc<Workbench>,
     pub(super) record: Arc<Record>,
     pub(super) progress: Arc<Mutex<Progress>>,

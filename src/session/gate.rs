@@ -102,6 +102,13 @@ impl Accounts {
         self.closing(next, kind)
     }
 
+    /// Whether these calls fit into money and tokens, and a closing one after
+    /// them.
+    pub(super) fn affords(&self, calls: NextCall<'_>) -> bool {
+        let (_, most) = self.affordable(calls, Room::CallAndClosing);
+        most >= calls.output_tokens
+    }
+
     /// The closing call because of `kind`, if it is wanted and affordable.
     fn closing(&self, next: NextCall<'_>, kind: LimitKind) -> Gate {
         let (_, most) = self.affordable(next, Room::Closing);

@@ -44,6 +44,7 @@ mod arguments;
 mod blueprint;
 mod budget;
 mod call;
+mod compact;
 mod desk;
 mod dispatch;
 mod ending;
@@ -86,6 +87,7 @@ use crate::message::{Image, Message};
 use crate::store::Store;
 
 use blueprint::Blueprint;
+use compact::Outcome;
 use desk::{Admission, Desk};
 use engine::{Engine, Progress};
 use feed::Feed;
@@ -95,7 +97,9 @@ use queue::{Input, Item, Settlement};
 use record::Record;
 
 pub use budget::Budget;
+pub use compact::{Compacted, Compaction, CompactionPlan, SummaryRequest, TouchedFiles};
 pub use desk::{ClearPending, StreamingBehavior};
+pub use estimate::{ContextTokens, ContextUsage, EstimatedTokens};
 pub use expand::Expand;
 pub use interrupt::{Cause, Interrupt};
 pub use limits::{DenialLimits, Limits, OnExhausted, OnUnknownPrice};
@@ -233,6 +237,13 @@ impl Session {
         self.record.read(|store| Stats::of(store.tree(), pending))
     }
 
+    /// How full the model's window is.
+    pub fn context_usage(&self) -> ContextUsage {
+        let window = self.blueprint.context_window();
+        self.record
+            .read(|store| ContextUsage::of(store.tree(), window))
+    }
+
     /// Whether a turn runs.
     pub fn is_running(&self) -> bool {
         self.desk.is_running()
@@ -319,6 +330,34 @@ impl Session {
     pub async fn cancel(&self) {
         if let Some(update) = self.desk.cancel(Cause::User) {
             self.feed.send(EventKind::QueueUpdate(update)).await;
+        }
+    }
+
+    /// Puts a summary in the place of the older part of the conversation;
+    /// `instructions` say what it should attend to. What runs and waits is
+    /// cancelled first. [`Session::cancel`] also ends the compaction.
+    ///
+    /// # Errors
+    /// [`SessionError::NothingToCompact`] when all messages stay anyway;
+    /// [`SessionError::NotCompacted`] when there is no summary that is shorter
+    /// than what it stands for, or no budget for it. The conversation is then as
+    /// before.
+    pub async fn compact(&self, instructions: Option<&str>) -> Result<Compacted, SessionError> {
+        self.cancel().await;
+        self.desk.at_rest().await;
+        let interrupt = Interrupt::default();
+        let outcome = {
+            let mut lease = self.desk.lease(&interrupt)?;
+            let engine = lease.engine();
+            engine.compact_by_hand(instructions, &interrupt).await
+        };
+        if let Some((engine, item)) = self.desk.resume() {
+            self.drive(engine, item);
+        }
+        match outcome? {
+            Outcome::Done(compacted) => Ok(compacted),
+            Outcome::Nothing => Err(SessionError::NothingToCompact),
+            Outcome::Failed(why) => Err(SessionError::NotCompacted(why)),
         }
     }
 

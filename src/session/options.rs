@@ -15,6 +15,7 @@ use crate::policy::{Permissions, Policy, Surroundings};
 use crate::store::{Header, Store};
 use crate::tool::{CommandSettings, Place, Toolset};
 
+use super::compact::Compaction;
 use super::limits::Limits;
 use super::queue::QueueMode;
 use super::workbench::Workbench;
@@ -47,6 +48,8 @@ pub struct SessionOptions {
     /// Project files and skills of the system prompt, and what a `/name` stands
     /// for. Its warnings are for whoever loaded it.
     pub resources: Arc<Resources>,
+    /// When the conversation is compacted, and how.
+    pub compaction: Compaction,
     /// How many steering messages a poll takes.
     pub steering: QueueMode,
     /// Touched when a model or a tool is heard; the same that `client` touches.
@@ -138,6 +141,7 @@ impl SessionOptions {
             instructions: Instructions::default(),
             hooks: Hooks::new(),
             resources: Arc::default(),
+            compaction: Compaction::default(),
             steering: QueueMode::default(),
             activity,
             events,

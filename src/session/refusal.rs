@@ -33,6 +33,12 @@ pub enum SessionError {
         /// Why, in the hook's words.
         reason: String,
     },
+    /// All messages stay, whatever a compaction does.
+    #[error("there is nothing to compact: the conversation is short, or was compacted just now")]
+    NothingToCompact,
+    /// A compaction failed; the conversation is as before.
+    #[error("the conversation was not compacted: {0}")]
+    NotCompacted(String),
     /// Too many messages wait.
     #[error("the queue is full: {0} messages wait")]
     QueueFull(usize),

@@ -109,6 +109,11 @@ impl Stop {
         }))
     }
 
+    /// Whether the provider found the conversation too long.
+    pub(super) fn is_overflow(&self) -> bool {
+        matches!(self, Self::Model { error, .. } if error.kind == ModelErrorKind::ContextOverflow)
+    }
+
     /// The provider's HTTP status, when there was one.
     pub fn http_status(&self) -> Option<u16> {
         match self {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use crate::clock;
 use crate::context::notes;
 use crate::event::{
-    CallSummary, ConversationUsage, EventKind, LimitKind, MessageComplete, MessageSource,
-    SessionState, StateUpdate, StepEnd, StepStart, TurnEnd, TurnStart, Warning, WindowUsage,
+    CallSummary, CompactReason, ConversationUsage, EventKind, LimitKind, MessageComplete,
+    MessageSource, SessionState, StateUpdate, StepEnd, StepStart, TurnEnd, TurnStart, Warning,
+    WindowUsage,
 };
 use crate::message::{AssistantMessage, Message, StopReason, Usage};
 use crate::model::Request;
 use crate::store::{EntryId, Store};
 
+use super::compact::{Outcome, Wanted};
 use super::dispatch::{Batch, Worked};
 use super::ending;
 use super::engine::{Engine, Prompt, tell_user};
@@ -134,6 +136,10 @@ impl Turn<'_> {
             }
             self.hear_steering().await?;
             self.engine.take_up_tools();
+            if self.engine.may_compact() && self.engine.is_near_window() {
+                self.compact(CompactReason::Threshold, &self.feed.clone())
+                    .await?;
+            }
             let plan = self.plan().await?;
             let feed = self.feed.in_step(self.steps + 1);
             feed.send(EventKind::StepStart(StepStart {
@@ -179,8 +185,7 @@ impl Turn<'_> {
     /// Asks the books what the next call may be.
     async fn plan(&mut self) -> Result<StepPlan, Stop> {
         let engine = &mut *self.engine;
-        let (record, context) = (&engine.record, &mut engine.context);
-        let prompt_tokens = record.read(|store| context.tokens(store.tree().messages()));
+        let prompt_tokens = engine.context_tokens();
         let next = NextCall {
             first: self.steps == 0,
             prompt_tokens,
@@ -263,7 +268,31 @@ impl Turn<'_> {
             .await
     }
 
+    /// Gets the step's reply. When the conversation is too long for the
+    /// provider it is compacted, and the call is made once more.
     async fn sample(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
+        match self.ask(plan, feed).await {
+            Err(stop) if stop.is_overflow() && self.engine.may_compact() => {
+                match self.compact(CompactReason::Overflow, feed).await? {
+                    Outcome::Done(_) => self.ask(plan, feed).await,
+                    Outcome::Nothing | Outcome::Failed(_) => Err(stop),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn compact(&mut self, reason: CompactReason, feed: &Feed) -> Result<Outcome, Stop> {
+        let wanted = Wanted {
+            reason,
+            instructions: None,
+            interrupt: self.prompt.interrupt,
+            feed,
+        };
+        self.engine.compact(&wanted).await
+    }
+
+    async fn ask(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
         let engine = &*self.engine;
         let messages = engine.record.read(|store| store.tree().messages().to_vec());
         let cancel = self.prompt.interrupt.token();

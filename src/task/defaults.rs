@@ -1,10 +1,11 @@
 //! What a task file means where it says nothing.
 
 use crate::model::RetryPolicy;
-use crate::session::Limits;
+use crate::session::{Compaction, Limits};
 use crate::task::duration::HumanDuration;
 use crate::task::file::{
-    DenialsSection, LimitsSection, RetrySection, SessionSection, ToolName, ToolsSection,
+    CompactionSection, DenialsSection, LimitsSection, RetrySection, SessionSection, ToolName,
+    ToolsSection,
 };
 
 impl ToolName {
@@ -85,6 +86,19 @@ impl Default for RetrySection {
             max_attempts: retry.max_attempts,
             base_delay: HumanDuration(retry.base_delay),
             max_delay: HumanDuration(retry.max_delay),
+        }
+    }
+}
+
+impl Default for CompactionSection {
+    fn default() -> Self {
+        let compaction = Compaction::default();
+        Self {
+            enabled: compaction.enabled,
+            reserve_tokens: compaction.reserve_tokens,
+            keep_recent_tokens: compaction.keep_recent_tokens,
+            max_compactions: compaction.max_compactions,
+            min_reduction: compaction.min_reduction,
         }
     }
 }

@@ -67,6 +67,9 @@ pub struct TaskFile {
     /// How failed model calls are tried again.
     #[serde(default)]
     pub retry: RetrySection,
+    /// When a long conversation is summarised, and what of it stays.
+    #[serde(default)]
+    pub compaction: CompactionSection,
     /// What the agent may do.
     #[serde(default)]
     pub permissions: PermissionsSection,
@@ -244,6 +247,28 @@ pub struct RetrySection {
     pub base_delay: HumanDuration,
     /// The longest of these waits.
     pub max_delay: HumanDuration,
+}
+
+/// When a long conversation is summarised, and what of it stays.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CompactionSection {
+    /// Whether a conversation that nears the model's window is summarised.
+    pub enabled: bool,
+    /// The tokens of the window that a request leaves free; of a small window
+    /// at most half.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub reserve_tokens: u64,
+    /// The newest tokens that stay as they are; of a small window less.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub keep_recent_tokens: u64,
+    /// How often a conversation is summarised at most.
+    #[schemars(range(min = 0, max = 1_000))]
+    pub max_compactions: u32,
+    /// The share of the context that must be saved; where a summary saves
+    /// less, old output of tools and then old turns are left out.
+    #[schemars(range(min = 0, max = 0.9))]
+    pub min_reduction: f64,
 }
 
 /// What the agent may do.

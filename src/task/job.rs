@@ -9,8 +9,8 @@ use crate::context::RepoConfig;
 use crate::event::Warning;
 use crate::model::RetryPolicy;
 use crate::policy::{Effect, Mode, Permissions, Rule};
-use crate::session::{DenialLimits, Limits};
-use crate::task::file::{LimitsSection, RuleEntry, TaskFile};
+use crate::session::{Compaction, DenialLimits, Limits};
+use crate::task::file::{CompactionSection, LimitsSection, RuleEntry, TaskFile};
 use crate::task::parameters::Params;
 use crate::task::plan::{CommandEnv, Job, Secret, Settings, WorkspaceSpec};
 use crate::task::resolve::{Resolution, Texts};
@@ -46,6 +46,7 @@ impl Resolution<'_> {
             settings: self.settings(&task, root),
             limits: self.limits(&task.limits, root),
             retry: self.retry(&task, root),
+            compaction: compaction(&task.compaction),
             permissions: self.permissions(&task, root),
             env: CommandEnv {
                 inherit: task.env.inherit,
@@ -366,6 +367,16 @@ impl Resolution<'_> {
             (Some(dir), Some(node)) => tidy(&self.base(node.at).join(self.expand_home(dir))),
             _ => self.overrides.cwd.join(".agent/runs"),
         }
+    }
+}
+
+fn compaction(section: &CompactionSection) -> Compaction {
+    Compaction {
+        enabled: section.enabled,
+        reserve_tokens: section.reserve_tokens,
+        keep_recent_tokens: section.keep_recent_tokens,
+        max_compactions: section.max_compactions,
+        min_reduction: section.min_reduction,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::event::Warning;
 use crate::hook::HookCommand;
 use crate::model::{self, RetryPolicy, ThinkingLevel};
 use crate::policy::Permissions;
-use crate::session::Limits;
+use crate::session::{Compaction, Limits};
 
 /// One job: a task file with its parameters, or an implicit task of the command line.
 #[derive(Debug, Clone)]
@@ -43,6 +43,8 @@ pub struct Job {
     pub limits: Limits,
     /// How failed model calls are tried again.
     pub retry: RetryPolicy,
+    /// When the conversation is compacted.
+    pub compaction: Compaction,
     /// What the model may do.
     pub permissions: Permissions,
     /// What commands see of the environment.

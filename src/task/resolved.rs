@@ -39,6 +39,13 @@ pub(super) fn document(job: &Job) -> Value {
             "baseDelay": duration::format(job.retry.base_delay),
             "maxDelay": duration::format(job.retry.max_delay),
         },
+        "compaction": {
+            "enabled": job.compaction.enabled,
+            "reserveTokens": job.compaction.reserve_tokens,
+            "keepRecentTokens": job.compaction.keep_recent_tokens,
+            "maxCompactions": job.compaction.max_compactions,
+            "minReduction": job.compaction.min_reduction,
+        },
         "permissions": {
             "mode": permissions.mode,
             "allow": texts(&permissions.allow),

@@ -38,12 +38,12 @@ const BESIDE: &[(&str, &str)] = &[
     ("process", "clock"),
     ("secret", "clock"),
     ("export", "report"),
+    ("export", "store"),
 ];
 
 /// What looks lower and is forbidden all the same.
 const NEVER: &[(&str, &str)] = &[
     ("session", "report"),
-    ("session", "export"),
     ("task", "report"),
     ("task", "export"),
     ("run", "report"),

@@ -11,6 +11,7 @@
 pub mod anthropic;
 pub mod chat;
 pub mod cli;
+pub(crate) mod conversation;
 pub mod dialect;
 pub mod gemini;
 pub(crate) mod hooks;

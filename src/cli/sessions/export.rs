@@ -1,0 +1,136 @@
+//! `agent sessions export`: a session as a page that a browser shows.
+
+use std::fs::{self, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::console::Console;
+use crate::cli::exit::Exit;
+use crate::event::Reason;
+use crate::export;
+use crate::report::{self, neutral};
+use crate::store::{self, FindError, SessionTree, Store};
+
+/// Where sessions are kept.
+const RUNS: &str = ".agent/runs";
+/// What stands for standard output.
+const STDOUT: &str = "-";
+
+/// Writes a session as one page of HTML that needs nothing else: the
+/// transcript, tool calls, diffs, branches, tokens and cost.
+///
+/// Prints the name of the file. An older file of that name is replaced once
+/// the new one is whole.
+#[derive(Debug, Args)]
+pub(super) struct ExportCommand {
+    /// The session: its file, its run directory, its id or the beginning of it.
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// The page; - is standard output. By default the session's id with .html,
+    /// in the current directory.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl ExportCommand {
+    pub(super) fn execute(&self, console: &Console) -> Exit {
+        let found = match store::find(&[PathBuf::from(RUNS)], &self.session) {
+            Ok(found) => found,
+            Err(FindError::Unreadable(error)) => return super::refuse(&error, console),
+            Err(error) => {
+                console.complain(&format!(
+                    "agent: {}\n",
+                    report::neutral_text(&error.to_string())
+                ));
+                return Exit::Reason(Reason::NoInput);
+            }
+        };
+        let tree = match Store::read(&found.path) {
+            Ok(tree) => tree,
+            Err(error) => return super::refuse(&error, console),
+        };
+        let default = || PathBuf::from(file_name(&tree.header().id));
+        let output = self.output.clone().unwrap_or_else(default);
+        if output.as_os_str() == STDOUT {
+            return print(&tree, console);
+        }
+        if is_same(&output, &found.path) {
+            console.complain("agent: the page would replace the session that it shows\n");
+            return Exit::Reason(Reason::Usage);
+        }
+        match save(&tree, &output, console) {
+            Ok(()) => {
+                console.print(&format!("{}\n", neutral(&output.display().to_string())));
+                Exit::Done
+            }
+            Err(error) => {
+                let name = neutral(&output.display().to_string());
+                console.complain(&format!("agent: cannot write {name}: {error}\n"));
+                Exit::Reason(Reason::Io)
+            }
+        }
+    }
+}
+
+/// The page's name for a session: an id may be anything that a file says.
+fn file_name(id: &str) -> String {
+    let usual = |one: char| one.is_ascii_alphanumeric() || one == '-';
+    if id.is_empty() || id.len() > 64 || !id.chars().all(usual) {
+        return "session.html".to_owned();
+    }
+    format!("{id}.html")
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Writes to standard output. A reader that went away is no failure.
+fn print(tree: &SessionTree, console: &Console) -> Exit {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written =
+        export::session_html(tree, &console.redactor(), &mut out).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            console.complain(&format!(
+                "agent: cannot write to standard output: {error}\n"
+            ));
+            Exit::Reason(Reason::Io)
+        }
+        _ => Exit::Done,
+    }
+}
+
+/// Writes a file, or replaces it whole: a page that fails half-way leaves the
+/// older one as it was. What is no regular file is written into.
+fn save(tree: &SessionTree, path: &Path, console: &Console) -> io::Result<()> {
+    let redactor = console.redactor();
+    // Through a link the file that it leads to is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let old = fs::metadata(&path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        let mut out = BufWriter::new(report::create_private(&path)?);
+        export::session_html(tree, &redactor, &mut out)?;
+        return out.flush();
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // Such a file only its owner can read.
+    let file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut out = BufWriter::new(file);
+    export::session_html(tree, &redactor, &mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if let Some(permissions) = old.as_ref().map(Metadata::permissions) {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.persist(&path).map_err(|error| error.error)?;
+    Ok(())
+}

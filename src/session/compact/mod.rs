@@ -1,0 +1,68 @@
+//! Compaction: a summary takes the place of the older part of a conversation.
+//!
+//! `run` does it, in the engine. All else is pure: `cut` says where a
+//! conversation may be cut, `files` which files its calls touched, `plan` what
+//! is summarised and what stays, `transcript` writes messages down as text,
+//! `summary` is what the model is asked and what becomes of its answer, and
+//! `fallback` what takes the place of a summary that is missing or too long.
+
+mod cut;
+mod fallback;
+mod files;
+mod plan;
+mod run;
+mod summary;
+mod transcript;
+
+pub use files::TouchedFiles;
+pub use plan::CompactionPlan;
+pub use run::Compacted;
+pub use summary::SummaryRequest;
+
+pub(super) use run::{Outcome, Wanted};
+
+/// When a conversation is compacted, and how.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compaction {
+    /// Whether it happens without being asked for.
+    pub enabled: bool,
+    /// The tokens of the model's window that a request leaves free.
+    pub reserve_tokens: u64,
+    /// The newest tokens that stay as they are.
+    pub keep_recent_tokens: u64,
+    /// How often a session is compacted without being asked for.
+    pub max_compactions: u32,
+    /// The share of the context that a compaction must save, between 0 and 1.
+    pub min_reduction: f64,
+}
+
+impl Compaction {
+    /// The tokens that a request may have in a window; of a small one at least
+    /// half, whatever the reserve.
+    pub(super) fn tokens_max(&self, window: u64) -> u64 {
+        window.saturating_sub(self.reserve_tokens.min(window / 2))
+    }
+
+    /// The reserve in a window.
+    pub(super) fn reserve_in(&self, window: u64) -> u64 {
+        window - self.tokens_max(window)
+    }
+
+    /// The newest tokens that stay: in a small window not so many that nothing
+    /// would be gained.
+    pub(super) fn keep_in(&self, window: u64) -> u64 {
+        self.keep_recent_tokens.min(self.tokens_max(window) / 2)
+    }
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            reserve_tokens: 16_384,
+            keep_recent_tokens: 20_000,
+            max_compactions: 8,
+            min_reduction: 0.2,
+        }
+    }
+}

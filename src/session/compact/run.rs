@@ -1,0 +1,461 @@
+//! A compaction in the engine: the calls for the summary, the entry, the events.
+//!
+//! The calls are booked like any others, and made only when they and an answer
+//! after them can be afforded. Without a summary the conversation is shortened
+//! all the same; only one who asked for a summary by hand is told instead.
+
+use std::sync::Arc;
+
+use crate::clock;
+use crate::event::{
+    CompactExec, CompactReason, CompactStart, ConversationUsage, EventKind, Warning, WindowUsage,
+};
+use crate::message::{Message, Usage, UserMessage};
+use crate::model::{ModelErrorKind, Request, ThinkingLevel};
+use crate::session::engine::Engine;
+use crate::session::estimate::{self, text_tokens};
+use crate::session::feed::Feed;
+use crate::session::gate::NextCall;
+use crate::session::interrupt::{self, Interrupt};
+use crate::session::options::{Chunks, Sampling};
+use crate::session::sample::{Sampled, Sampler};
+use crate::session::stop::Stop;
+use crate::store::{EntryId, EntryKind, StoreError};
+
+use super::fallback::{Form, Goal, Shortened, shorten};
+use super::plan::CompactionPlan;
+use super::summary::{self, SummaryRequest};
+
+/// Of the window that a summary's answer leaves, what its question is
+/// estimated at: estimates are rough.
+const ROOM_SHARE: (u64, u64) = (3, 4);
+
+/// What a compaction is asked for.
+pub(in crate::session) struct Wanted<'w> {
+    pub(in crate::session) reason: CompactReason,
+    /// What the summary should attend to.
+    pub(in crate::session) instructions: Option<&'w str>,
+    pub(in crate::session) interrupt: &'w Interrupt,
+    pub(in crate::session) feed: &'w Feed,
+}
+
+/// What became of a compaction.
+pub(in crate::session) enum Outcome {
+    Done(Compacted),
+    /// There is nothing to leave out; nothing was told.
+    Nothing,
+    /// The conversation is as before, for this reason.
+    Failed(String),
+}
+
+/// A conversation that became shorter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compacted {
+    /// The entry of the compaction.
+    pub entry_id: EntryId,
+    /// What stands at the top of the conversation now.
+    pub summary: String,
+    /// The tokens of the context before.
+    pub tokens_before: u64,
+    /// The estimate of the context after.
+    pub tokens_after: u64,
+}
+
+/// The work before it begins.
+struct Outline {
+    plan: CompactionPlan,
+    goal: Goal,
+    tokens_before: u64,
+    /// The estimate of the same context, which others are compared with.
+    estimate_before: u64,
+    requests: Vec<SummaryRequest>,
+}
+
+/// What the calls for a summary used.
+struct Spent {
+    usage: Usage,
+    cost_usd: Option<f64>,
+}
+
+/// Why there is no summary.
+enum NoSummary {
+    /// The next call would fail as well.
+    Stop(Stop),
+    /// The conversation can be shortened without one.
+    Unusable(String),
+}
+
+impl Engine {
+    /// Whether the conversation may be compacted unasked.
+    pub(in crate::session) fn may_compact(&self) -> bool {
+        self.compaction.enabled && self.compactions < self.compaction.max_compactions
+    }
+
+    /// Whether the next request would come too near the window.
+    pub(in crate::session) fn is_near_window(&mut self) -> bool {
+        let window = self.client.model().context_window;
+        self.context_tokens() > self.compaction.tokens_max(window)
+    }
+
+    /// The tokens of the next request's prompt.
+    pub(in crate::session) fn context_tokens(&mut self) -> u64 {
+        let (record, context) = (&self.record, &mut self.context);
+        record.read(|store| context.tokens(store.tree()))
+    }
+
+    /// Compacts because somebody asks, outside a turn.
+    pub(in crate::session) async fn compact_by_hand(
+        &mut self,
+        instructions: Option<&str>,
+        interrupt: &Interrupt,
+    ) -> Result<Outcome, Stop> {
+        let watchdog = interrupt::watch(
+            interrupt.clone(),
+            self.deadline,
+            self.accounts.limits().idle_timeout,
+            self.activity.clone(),
+        );
+        self.activity.touch();
+        let feed = self.feed.clone();
+        let wanted = Wanted {
+            reason: CompactReason::Manual,
+            instructions,
+            interrupt,
+            feed: &feed,
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.compact(&wanted) => outcome,
+            never = watchdog => match never {},
+        };
+        self.publish();
+        outcome
+    }
+
+    /// Makes the conversation shorter. It is as before when this fails.
+    pub(in crate::session) async fn compact(
+        &mut self,
+        wanted: &Wanted<'_>,
+    ) -> Result<Outcome, Stop> {
+        let outline = self.outline(wanted);
+        if !self.can_shorten(&outline, wanted.reason) {
+            return Ok(Outcome::Nothing);
+        }
+        self.compactions += u32::from(wanted.reason != CompactReason::Manual);
+        let compaction_id = clock::new_id();
+        let start = CompactStart {
+            compaction_id: compaction_id.clone(),
+            reason: wanted.reason,
+            token_before: outline.tokens_before,
+        };
+        wanted.feed.send(EventKind::CompactStart(start)).await;
+        let mut spent = Spent {
+            usage: Usage::default(),
+            cost_usd: Some(0.0),
+        };
+        let outcome = self.work(&outline, wanted, &mut spent).await;
+        let done = match &outcome {
+            Ok(Outcome::Done(done)) => Some(done),
+            Ok(_) | Err(_) => None,
+        };
+        let (before, after) = (
+            outline.tokens_before,
+            done.map_or(outline.tokens_before, |done| done.tokens_after),
+        );
+        let exec = CompactExec {
+            compaction_id,
+            reason: wanted.reason,
+            err_msg: why(&outcome),
+            token_before: before,
+            token_compact: after,
+            compact_rate: if before == 0 {
+                0.0
+            } else {
+                after as f64 / before as f64
+            },
+            usage: spent.usage,
+            cost_usd: spent.cost_usd,
+            aborted: done.is_none(),
+            will_retry: done.is_some() && wanted.reason == CompactReason::Overflow,
+        };
+        let compacted = done.is_some();
+        wanted.feed.send(EventKind::CompactExec(exec)).await;
+        if compacted {
+            self.tell_usage(after, wanted.feed).await;
+        }
+        outcome
+    }
+
+    /// What is to be done, and what it must reach.
+    fn outline(&mut self, wanted: &Wanted<'_>) -> Outline {
+        let model = self.client.model();
+        let (window, answer) = (model.context_window, model.max_output_tokens);
+        let counted = self.context_tokens();
+        let fixed_tokens = self.context.fixed();
+        let settings = &self.compaction;
+        let keep_recent_tokens = match wanted.reason {
+            CompactReason::Manual => settings.keep_recent_tokens,
+            CompactReason::Threshold | CompactReason::Overflow => settings.keep_in(window),
+        };
+        let (plan, estimated) = self.record.read(|store| {
+            let plan = CompactionPlan::new(store.tree(), keep_recent_tokens);
+            (plan, estimate::EstimatedTokens::of(store.tree().messages()))
+        });
+        let estimate_before = estimated.total.saturating_add(fixed_tokens);
+        // A provider that refuses the conversation knows better than we do.
+        let tokens_before = match wanted.reason {
+            CompactReason::Overflow => counted.max(window),
+            CompactReason::Threshold | CompactReason::Manual => counted,
+        };
+        let smaller = estimate_before as f64 * (1.0 - settings.min_reduction);
+        let scale = estimate_before as f64 / tokens_before.max(1) as f64;
+        let fitting = settings.tokens_max(window) as f64 * scale;
+        let tokens_max = match wanted.reason {
+            CompactReason::Manual => smaller,
+            CompactReason::Threshold | CompactReason::Overflow => smaller.min(fitting),
+        };
+        let reserve = settings.reserve_in(window);
+        let room = window.saturating_sub(reserve) * ROOM_SHARE.0 / ROOM_SHARE.1;
+        let mut requests = plan.summary_requests(wanted.instructions, reserve, room);
+        for request in &mut requests {
+            request.output_tokens = request.output_tokens.min(answer);
+        }
+        Outline {
+            plan,
+            goal: Goal {
+                keep_recent_tokens,
+                tokens_max: tokens_max as u64,
+                fixed_tokens,
+            },
+            tokens_before,
+            estimate_before,
+            requests,
+        }
+    }
+
+    fn can_shorten(&self, outline: &Outline, reason: CompactReason) -> bool {
+        !outline.plan.is_empty()
+            || (reason != CompactReason::Manual && self.shortened(outline, None).is_some())
+    }
+
+    fn shortened(&self, outline: &Outline, written: Option<&str>) -> Option<Shortened> {
+        self.record
+            .read(|store| shorten(store.tree(), &outline.plan, written, outline.goal))
+    }
+
+    /// From the question to the entry.
+    async fn work(
+        &mut self,
+        outline: &Outline,
+        wanted: &Wanted<'_>,
+        spent: &mut Spent,
+    ) -> Result<Outcome, Stop> {
+        let mut written = None;
+        let mut problem = None;
+        match self.write_summary(outline, wanted, spent).await {
+            Ok(text) => written = Some(text),
+            Err(NoSummary::Stop(stop)) => return Err(stop),
+            Err(NoSummary::Unusable(why)) if wanted.reason == CompactReason::Manual => {
+                return Ok(Outcome::Failed(why));
+            }
+            Err(NoSummary::Unusable(why)) => problem = Some(why),
+        }
+        let Some(short) = self.shortened(outline, written.as_deref()) else {
+            return Ok(Outcome::Failed(problem.unwrap_or_else(|| {
+                "the summary is not shorter than the conversation".to_owned()
+            })));
+        };
+        if short.form != Form::Summary {
+            tell_fallback(short.form, problem.as_deref(), wanted.feed).await;
+        }
+        let entry_id = self.keep(&short, outline.tokens_before)?;
+        Ok(Outcome::Done(Compacted {
+            entry_id,
+            tokens_before: outline.tokens_before,
+            tokens_after: outline.tokens_after(&short),
+            summary: short.summary,
+        }))
+    }
+
+    async fn write_summary(
+        &mut self,
+        outline: &Outline,
+        wanted: &Wanted<'_>,
+        spent: &mut Spent,
+    ) -> Result<String, NoSummary> {
+        let unusable = |why: &str| NoSummary::Unusable(why.to_owned());
+        if !outline.gains_by_summary(wanted.reason, self.compaction.min_reduction) {
+            return Err(unusable("what could be summarised is too little"));
+        }
+        let sum = |count: fn(&SummaryRequest) -> u64| outline.requests.iter().map(count).sum();
+        let calls = NextCall {
+            first: false,
+            prompt_tokens: sum(|request| text_tokens(&request.text)),
+            output_tokens: sum(|request| request.output_tokens),
+            model: self.client.model(),
+        };
+        if !self.accounts.affords(calls) {
+            return Err(unusable("the budget has no room for a summary"));
+        }
+        let mut parts = Vec::new();
+        for request in &outline.requests {
+            parts.push(self.ask(request, wanted, spent).await?);
+        }
+        Ok(summary::join(&parts))
+    }
+
+    /// One part of the summary.
+    async fn ask(
+        &mut self,
+        question: &SummaryRequest,
+        wanted: &Wanted<'_>,
+        spent: &mut Spent,
+    ) -> Result<String, NoSummary> {
+        let sampling = Sampling {
+            // A summary needs care, but no long reflection.
+            thinking: self.client.model().clamp_thinking(ThinkingLevel::Low),
+            max_output_tokens: question.output_tokens,
+            chunks: Chunks::None,
+            ..self.sampling.clone()
+        };
+        let message = UserMessage::text(question.text.as_str(), clock::unix_ms());
+        let request = Request {
+            system: summary::SYSTEM.to_owned(),
+            messages: vec![Arc::new(Message::User(message))],
+            tools: Arc::from([]),
+            thinking: sampling.thinking,
+            max_output_tokens: sampling.max_output_tokens,
+            temperature: sampling.temperature,
+            session_id: self.id.clone(),
+        };
+        let sampler = Sampler {
+            client: &self.client,
+            sampling: &sampling,
+            deadline: self.deadline,
+            activity: &self.activity,
+            hooks: &self.hooks,
+            feed: wanted.feed.clone(),
+        };
+        let sampled = sampler.reply(&request, wanted.interrupt).await;
+        let sampled = sampled.map_err(no_summary)?;
+        self.book_summary(&sampled, text_tokens(&question.text), spent);
+        summary::accept(&sampled.message).map_err(|why| NoSummary::Unusable(why.to_owned()))
+    }
+
+    fn book_summary(&mut self, sampled: &Sampled, prompt_tokens: u64, spent: &mut Spent) {
+        let reply = &sampled.message;
+        if sampled.usage_known {
+            self.accounts.book_summary(&reply.usage);
+            spent.usage.add(&reply.usage);
+        } else {
+            let mut usage = Usage {
+                input: prompt_tokens,
+                output: estimate::reply_tokens(reply),
+                ..Usage::default()
+            };
+            usage.cost = self.client.model().cost(&usage).unwrap_or_default();
+            self.accounts.book_summary_estimate(&usage);
+        }
+        let known = sampled.usage_known && self.client.model().price.is_some();
+        spent.cost_usd = match spent.cost_usd {
+            Some(cost) if known => Some(cost + reply.usage.cost.total),
+            _ => None,
+        };
+    }
+
+    /// Writes the entry that the next request begins with.
+    fn keep(&self, short: &Shortened, tokens_before: u64) -> Result<EntryId, StoreError> {
+        let first_kept_entry_id = match &short.first_kept {
+            Some(id) => id.clone(),
+            // An entry that no model sees: of what stays there is nothing.
+            None => self.record.append(EntryKind::Custom {
+                custom_type: "compaction".to_owned(),
+                data: None,
+            })?,
+        };
+        self.record.append(EntryKind::Compaction {
+            summary: short.summary.clone(),
+            first_kept_entry_id,
+            tokens_before,
+            details: Some(short.details()),
+            from_hook: None,
+        })
+    }
+
+    async fn tell_usage(&self, tokens: u64, feed: &Feed) {
+        feed.send(EventKind::ConversationUsage(ConversationUsage {
+            usage: WindowUsage {
+                use_tokens: tokens,
+                max_tokens: self.client.model().context_window,
+                prompt_tokens: tokens,
+            },
+            totals: self.accounts.totals(),
+            cost_usd: self.accounts.cost_usd(),
+        }))
+        .await;
+    }
+}
+
+impl Outline {
+    /// The tokens after, on the scale of those before.
+    fn tokens_after(&self, short: &Shortened) -> u64 {
+        let after = short.tokens.saturating_add(self.goal.fixed_tokens);
+        let share = after as f64 / self.estimate_before.max(1) as f64;
+        (self.tokens_before as f64 * share).round() as u64
+    }
+
+    /// Whether even a summary of no length could save enough. One who asks for
+    /// a summary gets it.
+    fn gains_by_summary(&self, reason: CompactReason, min_reduction: f64) -> bool {
+        let messages = self.plan.history.iter().chain(&self.plan.prefix);
+        let tokens: u64 = messages.map(|one| estimate::message_tokens(one)).sum();
+        let needed = self.estimate_before as f64 * min_reduction;
+        !self.plan.is_empty() && (reason == CompactReason::Manual || tokens as f64 >= needed)
+    }
+}
+
+/// What `compact:exec` says went wrong.
+fn why(outcome: &Result<Outcome, Stop>) -> Option<String> {
+    match outcome {
+        Ok(Outcome::Done(_)) => None,
+        Ok(Outcome::Nothing) => Some("there is nothing to leave out".to_owned()),
+        Ok(Outcome::Failed(why)) => Some(why.clone()),
+        Err(stop) => Some(stop.to_string()),
+    }
+}
+
+/// Whether the conversation can be shortened without the summary that failed.
+fn no_summary(stop: Stop) -> NoSummary {
+    let hopeless = match &stop {
+        Stop::Model { error, .. } => matches!(
+            error.kind,
+            ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Script
+        ),
+        Stop::Incomplete(_) => false,
+        Stop::Interrupted(_)
+        | Stop::Limit(_)
+        | Stop::Denied(_)
+        | Stop::Store(_)
+        | Stop::UnknownPrice(_) => true,
+    };
+    if hopeless {
+        NoSummary::Stop(stop)
+    } else {
+        NoSummary::Unusable(stop.to_string())
+    }
+}
+
+async fn tell_fallback(form: Form, problem: Option<&str>, feed: &Feed) {
+    let why = problem.unwrap_or("the summary saves too little");
+    let what = match form {
+        Form::Summary => return,
+        Form::Pruned => "older output of tools is left out of the conversation",
+        Form::Dropped => "older turns are left out of the conversation",
+        Form::Retold => "everything before the last step is left out of the conversation",
+    };
+    feed.send(EventKind::Warning(Warning {
+        code: "compaction_fallback".to_owned(),
+        message: format!("{what}: {why}"),
+    }))
+    .await;
+}

@@ -1,0 +1,97 @@
+//! `agent sessions compact`.
+
+#![allow(clippy::unwrap_used, reason = "what a test relies on may panic")]
+
+use serde_json::{Value, json};
+
+use crate::support::cli::Cli;
+
+const ORCHARD: &str = include_str!("../fixtures/sessions/orchard-v1.jsonl");
+
+fn dry_run(keep: u32) -> Value {
+    let done = Cli::new()
+        .file("orchard.jsonl", ORCHARD)
+        .args(["sessions", "compact", "orchard.jsonl", "--dry-run"])
+        .args(["--keep-recent-tokens", &keep.to_string()])
+        .args(["--output-format", "json"])
+        .run();
+    let kept = std::fs::read_to_string(done.cwd().join("orchard.jsonl")).unwrap();
+    assert_eq!(kept, ORCHARD);
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+#[test]
+fn a_dry_run_tells_every_number_and_writes_nothing() {
+    assert_eq!(
+        dry_run(2_500),
+        json!({
+            "entries": 42,
+            "contextMessages": 38,
+            "estimatedTokens": {
+                "total": 4_996, "user": 1_271, "assistant": 789, "toolResult": 2_936,
+            },
+            "tokensBefore": 10_094,
+            "firstKeptIndex": 10,
+            "turnStartIndex": 3,
+            "splitTurn": true,
+            "summarise": 2,
+            "prefix": 7,
+            "filesRead": 3,
+            "filesModified": 0,
+        })
+    );
+}
+
+#[test]
+fn what_stays_decides_where_it_is_cut() {
+    let table = [
+        (1, 41, None),
+        (60, 32, Some(29)),
+        (700, 32, Some(29)),
+        (1_500, 22, Some(12)),
+        (2_500, 10, Some(3)),
+        (3_500, 6, Some(3)),
+        (5_000, 0, None),
+        (100_000, 0, None),
+    ];
+    for (keep, first_kept, turn_start) in table {
+        let told = dry_run(keep);
+        assert_eq!(told["firstKeptIndex"], first_kept, "{keep}");
+        assert_eq!(told["turnStartIndex"], json!(turn_start), "{keep}");
+        assert_eq!(told["splitTurn"], turn_start.is_some(), "{keep}");
+    }
+}
+
+#[test]
+fn people_get_the_same_in_words() {
+    let done = Cli::new()
+        .file("orchard.jsonl", ORCHARD)
+        .args(["sessions", "compact", "orchard.jsonl", "--dry-run"])
+        .args(["--keep-recent-tokens", "1500"])
+        .run();
+    insta::assert_snapshot!(done.stdout);
+    let whole = Cli::new()
+        .file("orchard.jsonl", ORCHARD)
+        .args(["sessions", "compact", "orchard.jsonl", "--dry-run"])
+        .run();
+    let cut = "cut         nothing to compact\n";
+    assert!(whole.stdout.contains(cut), "{}", whole.stdout);
+}
+
+#[test]
+fn what_is_no_session_is_refused() {
+    let table = [
+        ("nowhere.jsonl", 66, "nowhere.jsonl"),
+        ("words.txt", 65, "is no session"),
+        (".", 74, "cannot read"),
+    ];
+    for (file, code, expect) in table {
+        let done = Cli::new()
+            .file("words.txt", "Hello.\n")
+            .args(["sessions", "compact", file, "--dry-run"])
+            .expect_code(code)
+            .run();
+        assert!(done.stderr.contains(expect), "{file}: {}", done.stderr);
+        assert_eq!(done.stdout, "", "{file}");
+    }
+}
