@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::task::Overrides;
+use crate::task::{self, Overrides};
 
 use super::console::Console;
 
@@ -72,8 +72,21 @@ pub(super) struct TaskFlags {
     pub(super) set: Vec<(String, String)>,
 
     /// Keeps the conversation in memory only.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["resume", "continue_newest", "fork_session"])]
     pub(super) no_session: bool,
+
+    /// Goes on with this session: its id, the beginning of it, its file, or its
+    /// run directory.
+    #[arg(long, value_name = "SESSION", conflicts_with = "continue_newest")]
+    pub(super) resume: Option<String>,
+
+    /// Goes on with the newest session of the workspace.
+    #[arg(short = 'c', long = "continue")]
+    pub(super) continue_newest: bool,
+
+    /// Leaves the session that it goes on with as it is, and has a new one.
+    #[arg(long)]
+    pub(super) fork_session: bool,
 
     /// Works in this directory.
     #[arg(short = 'C', value_name = "DIR")]
@@ -210,6 +223,11 @@ impl TaskFlags {
             append_system_prompt: self.append_system_prompt.clone(),
             allow_bypass: self.allow_bypass,
             no_session: self.no_session,
+            resume: match self.continue_newest {
+                true => Some(task::NEWEST.to_owned()),
+                false => self.resume.clone(),
+            },
+            fork_session: self.fork_session,
             env: environment.variables().clone(),
             home: environment.home(),
             params: Vec::new(),

@@ -43,6 +43,11 @@ impl RunCommand {
             Err(refusal) => return refusal::refuse(refusal, &flags.output, console),
         };
         self.parameters.add_to(&mut overrides);
+        if overrides.resume.is_some() && self.tasks.len() > 1 {
+            let message = "several tasks cannot go on with one session".to_owned();
+            let refusal = Refusal::new(Reason::Usage, message);
+            return refusal::refuse(refusal, &flags.output, console);
+        }
         match load_all(&self.tasks, &overrides) {
             Ok(jobs) => run_jobs(jobs, &overrides, &flags.output, console),
             Err(problems) => refusal::refuse(Refusal::of_tasks(&problems), &flags.output, console),
@@ -147,9 +152,15 @@ fn run_jobs(
     flags: &OutputFlags,
     console: &Console,
 ) -> Exit {
+    let flags = &flags.within(&overrides.cwd);
+    for job in &mut jobs {
+        if let Err(error) = run::find_session(job, console.environment()) {
+            let refusal = Refusal::new(run::find_reason(&error), error.to_string());
+            return refusal::refuse(refusal, flags, console);
+        }
+    }
     choose_models(&mut jobs, overrides, console);
     console.conceal(&jobs);
-    let flags = &flags.within(&overrides.cwd);
     let run_id = clock::new_id();
     match opened(&jobs, overrides, &run_id, flags, console) {
         Ok(run) => run.finish(jobs, console),

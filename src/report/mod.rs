@@ -27,7 +27,7 @@ use crate::event::Event;
 
 pub use log::{JsonlSink, create_private};
 pub use neutral::{cut, neutral, neutral_json, neutral_line, neutral_text};
-pub(crate) use phrase::{dollars, duration, grouped};
+pub(crate) use phrase::{counted, dollars, duration, grouped};
 pub use plain::PlainSink;
 pub use recorder::{Ending, Recorder, RecorderOptions, Report};
 pub use redact::redact_document;

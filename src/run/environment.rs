@@ -81,12 +81,19 @@ impl Environment {
     /// for a prompt of the command line otherwise `~/.config/agent`. A task file
     /// shall mean the same on every machine, so it gets nothing of this one
     /// that nobody named.
-    pub fn agent_dir(&self, job: &Job, cwd: &Path) -> Option<PathBuf> {
+    pub fn agent_dir_of(&self, job: &Job, cwd: &Path) -> Option<PathBuf> {
         if let Some(named) = self.value("AGENT_DIR") {
             return Some(cwd.join(named));
         }
         let usual = self.home().filter(|_| job.file.is_none())?;
         Some(usual.join(".config/agent")).filter(|path| path.is_dir())
+    }
+
+    /// The user's own directory for this program: `AGENT_DIR`, else
+    /// `.config/agent` in the home directory.
+    pub fn agent_dir(&self) -> Option<PathBuf> {
+        let named = self.value("AGENT_DIR").map(PathBuf::from);
+        named.or_else(|| Some(self.home()?.join(".config/agent")))
     }
 
     /// The key for a model: from its variable, or from the file that

@@ -18,7 +18,6 @@ use crate::session::{
     Session, SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
-use crate::store::{Durability, Header, Store};
 use crate::task::{self, Isolation, Job};
 use crate::tool::{CommandSettings, Toolset};
 use crate::workspace::{self, WorkspaceError};
@@ -27,6 +26,8 @@ use super::changes;
 use super::directory::{self, JobPaths};
 use super::environment;
 use super::resources;
+use super::resume::store_reason;
+use super::session_file::{self, Kept};
 use super::{RunSettings, Verdict};
 
 /// The most that is waited for the diff once the job was interrupted.
@@ -100,14 +101,8 @@ async fn converse(
         .file()
         .map(|path| context.settings.directory.relative(&path));
     let budget = session.budget();
-    let session_id = session.id().to_owned();
+    let place = main_place(&job, &session);
     let closed = close(session, &interrupt).await;
-    let place = Place {
-        job: Some(job.name.clone()),
-        session_id: Some(session_id),
-        agent_id: Some("main".to_owned()),
-        ..Place::default()
-    };
     let told = changes::tell(closed.changes, &site.paths, &context, place).await;
     let (folder, redactor) = (
         site.paths.tool_output.clone(),
@@ -238,6 +233,7 @@ async fn open_session(
     let policy = policy(job, settings, site, job.permissions.clone());
     let resources = resources::load(job, context, &site.workspace, policy).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
+    let kept = kept(job, settings, site).await?;
     let options = SessionOptions {
         sampling,
         workbench: workbench(job, settings, site, permissions),
@@ -245,7 +241,7 @@ async fn open_session(
             site.workspace.clone(),
             changes::git_settings(context, &site.workspace, site.scratch.path()),
         ),
-        store: store(job, settings, site)?,
+        store: kept.store,
         limits: job.limits.clone(),
         deadline,
         hooks: hooks(job, settings, site),
@@ -262,9 +258,23 @@ async fn open_session(
         client,
     };
     let created = Session::create(options).await;
-    created
-        .map(|created| created.session)
-        .map_err(|stop| Trouble::of(&stop))
+    let session = created.map_err(|stop| Trouble::of(&stop))?.session;
+    if let Some(kind) = kept.told {
+        let place = main_place(job, &session);
+        // Without a reader the run is ending anyway.
+        let _ = context.events.send(Emission { place, kind }).await;
+    }
+    Ok(session)
+}
+
+/// Where the events of a job's own session happen.
+fn main_place(job: &Job, session: &Session) -> Place {
+    Place {
+        job: Some(job.name.clone()),
+        session_id: Some(session.id().to_owned()),
+        agent_id: Some("main".to_owned()),
+        ..Place::default()
+    }
 }
 
 fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Client, Trouble> {
@@ -318,6 +328,7 @@ fn sampling(job: &Job, settings: &RunSettings, model: &Model) -> Sampling {
 fn policy(job: &Job, settings: &RunSettings, site: &Site, permissions: Permissions) -> Arc<Policy> {
     let mut protected = vec![settings.directory.path().to_path_buf()];
     protected.extend(job.file.clone());
+    protected.extend(job.resume.as_ref().and_then(|resume| resume.file.clone()));
     protected.extend(guards(job, &site.workspace));
     Arc::new(Policy::new(
         permissions,
@@ -377,18 +388,13 @@ fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
 /// A command's time limit when its call names none and the task allows more.
 const COMMAND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
 
-fn store(job: &Job, settings: &RunSettings, site: &Site) -> Result<Store, Trouble> {
-    let header = Header::new(site.workspace.display().to_string());
-    if !job.persist_session {
-        return Ok(Store::in_memory(header));
-    }
-    Store::create(
-        &site.paths.session,
-        header,
-        Durability::Step,
-        settings.redactor.clone(),
-    )
-    .map_err(|error| Trouble::new(Reason::Io, "session_file", error))
+/// A long conversation takes its time to read.
+async fn kept(job: &Job, settings: &RunSettings, site: &Site) -> Result<Kept, Trouble> {
+    let (job, new) = (job.clone(), site.paths.session.clone());
+    let redactor = settings.redactor.clone();
+    blocking(move || session_file::open(&job, &new, redactor))
+        .await
+        .map_err(|error| Trouble::new(store_reason(&error), "session_file", error))
 }
 
 fn no_model() -> Trouble {

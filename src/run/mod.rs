@@ -12,6 +12,8 @@ mod directory;
 mod environment;
 mod job;
 mod resources;
+mod resume;
+mod session_file;
 mod signal;
 
 use std::collections::VecDeque;
@@ -34,6 +36,7 @@ use crate::task::Job;
 pub use default_model::choose_model;
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
 pub use environment::{Environment, command_env, known_secrets};
+pub use resume::{find_reason, find_session, session_roots, session_roots_here, store_reason};
 pub use signal::Signals;
 
 /// Events that may wait for the loop.

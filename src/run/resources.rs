@@ -23,7 +23,7 @@ pub(super) async fn load(
 ) -> Resources {
     let settings = &context.settings;
     let cwd = Path::new(&settings.cwd);
-    let agent_dir = settings.environment.agent_dir(job, cwd);
+    let agent_dir = settings.environment.agent_dir_of(job, cwd);
     let directory = job.workspace.path.clone();
     let workspace = workspace.to_owned();
     let kinds = job.load_repo_config.clone();

@@ -165,19 +165,30 @@ impl Engine {
         Ok(entry)
     }
 
-    /// Writes what a reader of the session file needs to know of its start.
+    /// Writes which model answers from here on and how much it thinks, as far as
+    /// the session file does not say so.
     pub(super) fn record_start(&mut self) -> Result<(), Stop> {
-        if self.record.read(|store| !store.tree().entries().is_empty()) {
-            return Ok(());
-        }
         let model = self.client.model();
-        self.record.append(EntryKind::ModelChange {
-            provider: model.provider.clone(),
-            model_id: model.id.clone(),
-        })?;
-        self.record.append(EntryKind::ThinkingLevelChange {
-            thinking_level: self.sampling.thinking.name().to_owned(),
-        })?;
+        let level = self.sampling.thinking.name();
+        let (same_model, same_level) = self.record.read(|store| {
+            let tree = store.tree();
+            let current = (model.provider.as_str(), model.id.as_str());
+            (
+                tree.model() == Some(current),
+                tree.thinking_level() == Some(level),
+            )
+        });
+        if !same_model {
+            self.record.append(EntryKind::ModelChange {
+                provider: model.provider.clone(),
+                model_id: model.id.clone(),
+            })?;
+        }
+        if !same_level {
+            self.record.append(EntryKind::ThinkingLevelChange {
+                thinking_level: level.to_owned(),
+            })?;
+        }
         Ok(())
     }
 

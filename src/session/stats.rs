@@ -28,7 +28,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(super) fn of(tree: &SessionTree, pending: PendingCounts) -> Self {
+    /// Of a whole session for which `pending` messages wait.
+    pub fn of(tree: &SessionTree, pending: PendingCounts) -> Self {
         let mut stats = Self {
             entries: tree.entries().len() as u64,
             pending,

@@ -146,7 +146,8 @@ pub fn list(roots: &[PathBuf]) -> Listing {
 /// When there is none, or more than one.
 pub fn find(roots: &[PathBuf], text: &str) -> Result<Found, FindError> {
     let path = Path::new(text);
-    let is_path = text.contains('/') || path.extension().is_some_and(|end| end == "jsonl");
+    let ending = path.extension().is_some_and(|end| end == "jsonl");
+    let is_path = text.contains('/') || ending || (!text.is_empty() && path.is_dir());
     if is_path && !path.is_dir() {
         let id = header(path)?.header.id;
         let path = path.to_owned();

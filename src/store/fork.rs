@@ -23,6 +23,15 @@ pub struct ForkFile {
     pub redactor: Redactor,
 }
 
+impl ForkFile {
+    /// A file beside that of the parent, named as other programs name theirs:
+    /// by time and id.
+    pub fn beside(parent: &Path, header: &Header) -> PathBuf {
+        let stamp = header.timestamp.replace([':', '.'], "-");
+        parent.with_file_name(format!("{stamp}_{}.jsonl", header.id))
+    }
+}
+
 /// What a fork begins with.
 struct Beginning<'a> {
     /// From the first entry to the one at which it forks.
@@ -124,14 +133,11 @@ fn fill(
     Ok(())
 }
 
-/// A file beside that of the parent, named like those of other programs.
+/// The fork of a session that is open.
 pub(super) fn beside(tree: &SessionTree, parent: &SessionFile) -> ForkFile {
     let header = Header::new(tree.header().cwd.clone());
-    let stamp = header.timestamp.replace([':', '.'], "-");
     ForkFile {
-        path: parent
-            .path()
-            .with_file_name(format!("{stamp}_{}.jsonl", header.id)),
+        path: ForkFile::beside(parent.path(), &header),
         header,
         durability: parent.durability(),
         redactor: parent.redactor().clone(),

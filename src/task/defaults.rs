@@ -44,7 +44,11 @@ impl Default for ToolsSection {
 
 impl Default for SessionSection {
     fn default() -> Self {
-        Self { persist: true }
+        Self {
+            persist: true,
+            resume: None,
+            fork: false,
+        }
     }
 }
 

@@ -380,6 +380,12 @@ pub struct ReportsSection {
 pub struct SessionSection {
     /// Whether the conversation is written to disk.
     pub persist: bool,
+    /// Goes on with this session: its id, the beginning of it, its file or run
+    /// directory, or `newest` for the newest one of the workspace.
+    #[schemars(length(min = 1))]
+    pub resume: Option<String>,
+    /// Leaves that session as it is and goes on in a file of its own.
+    pub fork: bool,
 }
 
 /// The tools there are.

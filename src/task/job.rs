@@ -12,7 +12,7 @@ use crate::policy::{Effect, Mode, Permissions, Rule};
 use crate::session::{Compaction, DenialLimits, Limits};
 use crate::task::file::{CompactionSection, LimitsSection, RuleEntry, TaskFile};
 use crate::task::parameters::Params;
-use crate::task::plan::{CommandEnv, Job, Secret, Settings, WorkspaceSpec};
+use crate::task::plan::{CommandEnv, Job, RUNS, Resume, Secret, Settings, WorkspaceSpec};
 use crate::task::resolve::{Resolution, Texts};
 use crate::task::resolved;
 use crate::task::tree::{Kind, Node};
@@ -59,6 +59,7 @@ impl Resolution<'_> {
             workspace: self.workspace(&task, root),
             reports_dir: self.reports_dir(&task, root),
             persist_session: task.session.persist,
+            resume: self.resume(&task, root),
             file: self.file.clone(),
             resolved: Value::Null,
             warnings,
@@ -362,10 +363,46 @@ impl Resolution<'_> {
         }
     }
 
+    /// The session to go on with; a path that is written in the file starts there.
+    fn resume(&mut self, task: &TaskFile, root: &Node) -> Option<Resume> {
+        let section = &task.session;
+        let place = |key: &str| {
+            root.at_path(&["session", key])
+                .map_or(root.at, |node| node.at)
+        };
+        let Some(session) = &section.resume else {
+            if section.fork {
+                let message = "`session.fork` needs a session to go on with";
+                let hint = "name one with `session.resume`, --resume or --continue".to_owned();
+                self.report
+                    .error_with(place("fork"), "conflict", message, hint);
+            }
+            return None;
+        };
+        let at = place("resume");
+        if !section.persist {
+            let message = "a session that is gone on with is written to disk";
+            let hint = "take out `persist: false` or --no-session".to_owned();
+            self.report.error_with(at, "conflict", message, hint);
+        }
+        let is_path = session.contains('/') || session.ends_with(".jsonl");
+        let session = if is_path {
+            let path = tidy(&self.base(at).join(self.expand_home(session)));
+            path.display().to_string()
+        } else {
+            session.clone()
+        };
+        Some(Resume {
+            session,
+            fork: section.fork,
+            file: None,
+        })
+    }
+
     fn reports_dir(&self, task: &TaskFile, root: &Node) -> PathBuf {
         match (&task.reports.dir, root.at_path(&["reports", "dir"])) {
             (Some(dir), Some(node)) => tidy(&self.base(node.at).join(self.expand_home(dir))),
-            _ => self.overrides.cwd.join(".agent/runs"),
+            _ => self.overrides.cwd.join(RUNS),
         }
     }
 }

@@ -30,7 +30,9 @@ mod yaml;
 pub use diagnostics::{Diagnostic, Diagnostics, Kind};
 pub use hash::config_hash;
 pub use overrides::Overrides;
-pub use plan::{CommandEnv, Inherit, Isolation, Job, Secret, Settings, WorkspaceSpec};
+pub use plan::{
+    CommandEnv, Inherit, Isolation, Job, NEWEST, RUNS, Resume, Secret, Settings, WorkspaceSpec,
+};
 pub(crate) use read::text as read_text;
 pub use resolve::{implicit, load};
 pub use schema::schema;

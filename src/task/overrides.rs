@@ -51,6 +51,10 @@ pub struct Overrides {
     pub allow_bypass: bool,
     /// `--no-session`.
     pub no_session: bool,
+    /// `--resume`, or `newest` for `--continue`.
+    pub resume: Option<String>,
+    /// `--fork-session`.
+    pub fork_session: bool,
     /// Replaces the parent of run directories.
     pub reports_dir: Option<PathBuf>,
 }
@@ -70,7 +74,7 @@ impl Overrides {
             .reports_dir
             .as_ref()
             .map(|dir| Kind::Text(dir.display().to_string()));
-        let flags: [(&str, [&str; 2], Option<Kind>); 9] = [
+        let flags: [(&str, [&str; 2], Option<Kind>); 11] = [
             ("--model", ["settings", "model"], text(&self.model)),
             ("--base-url", ["settings", "base_url"], text(&self.base_url)),
             ("--thinking", ["settings", "thinking"], text(&self.thinking)),
@@ -90,6 +94,12 @@ impl Overrides {
                 "--no-session",
                 ["session", "persist"],
                 self.no_session.then_some(Kind::Bool(false)),
+            ),
+            ("--resume", ["session", "resume"], text(&self.resume)),
+            (
+                "--fork-session",
+                ["session", "fork"],
+                self.fork_session.then_some(Kind::Bool(true)),
             ),
             ("--run-dir", ["reports", "dir"], reports),
         ];

@@ -63,6 +63,8 @@ pub struct Job {
     pub reports_dir: PathBuf,
     /// Whether the session is written to disk.
     pub persist_session: bool,
+    /// The session that it goes on with.
+    pub resume: Option<Resume>,
     /// The task file, absolute; none for an implicit task.
     pub file: Option<PathBuf>,
     /// The task as resolved, for `run.json` and the configuration hash: keys
@@ -83,6 +85,24 @@ impl Job {
             .map_or_else(|_| name.clone(), |model| model.full_id())
     }
 }
+
+/// A session that a job goes on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// As it was asked for: the beginning of an id, a path, or [`NEWEST`].
+    pub session: String,
+    /// Whether that session stays as it is, and the job has a new one.
+    pub fork: bool,
+    /// Its file, once it was found.
+    pub file: Option<PathBuf>,
+}
+
+/// Asks for the newest session of the workspace.
+pub const NEWEST: &str = "newest";
+
+/// Where runs leave their files, below the current directory, unless the task
+/// names another place.
+pub const RUNS: &str = ".agent/runs";
 
 /// The model and how it is called.
 #[derive(Debug, Clone, PartialEq)]

@@ -69,7 +69,11 @@ pub(super) fn document(job: &Job) -> Value {
             "requireClean": job.workspace.require_clean,
         },
         "reports": { "dir": job.reports_dir },
-        "session": { "persist": job.persist_session },
+        "session": {
+            "persist": job.persist_session,
+            "resume": job.resume.as_ref().map(|resume| &resume.session),
+            "fork": job.resume.as_ref().is_some_and(|resume| resume.fork),
+        },
     })
 }
 

@@ -37,7 +37,7 @@ impl CompactCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
         let tree = match Store::read(&self.file) {
             Ok(tree) => tree,
-            Err(error) => return super::refuse(&error, console),
+            Err(error) => return super::place::refuse(&error, console),
         };
         let preview = Preview::of(&tree, self.keep_recent_tokens);
         console.print(&match self.output_format {

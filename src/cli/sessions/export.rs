@@ -11,10 +11,10 @@ use crate::cli::exit::Exit;
 use crate::event::Reason;
 use crate::export;
 use crate::report::{self, neutral};
-use crate::store::{self, FindError, SessionTree, Store};
+use crate::store::SessionTree;
 
-/// Where sessions are kept.
-const RUNS: &str = ".agent/runs";
+use super::place::{DirFlags, Opened, SessionArgument};
+
 /// What stands for standard output.
 const STDOUT: &str = "-";
 
@@ -25,9 +25,11 @@ const STDOUT: &str = "-";
 /// the new one is whole.
 #[derive(Debug, Args)]
 pub(super) struct ExportCommand {
-    /// The session: its file, its run directory, its id or the beginning of it.
-    #[arg(value_name = "SESSION")]
-    session: String,
+    #[command(flatten)]
+    session: SessionArgument,
+
+    #[command(flatten)]
+    dirs: DirFlags,
 
     /// The page; - is standard output. By default the session's id with .html,
     /// in the current directory.
@@ -37,27 +39,16 @@ pub(super) struct ExportCommand {
 
 impl ExportCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
-        let found = match store::find(&[PathBuf::from(RUNS)], &self.session) {
-            Ok(found) => found,
-            Err(FindError::Unreadable(error)) => return super::refuse(&error, console),
-            Err(error) => {
-                console.complain(&format!(
-                    "agent: {}\n",
-                    report::neutral_text(&error.to_string())
-                ));
-                return Exit::Reason(Reason::NoInput);
-            }
-        };
-        let tree = match Store::read(&found.path) {
-            Ok(tree) => tree,
-            Err(error) => return super::refuse(&error, console),
+        let Opened { path, tree } = match self.dirs.open(&self.session, console) {
+            Ok(opened) => opened,
+            Err(exit) => return exit,
         };
         let default = || PathBuf::from(file_name(&tree.header().id));
         let output = self.output.clone().unwrap_or_else(default);
         if output.as_os_str() == STDOUT {
             return print(&tree, console);
         }
-        if is_same(&output, &found.path) {
+        if is_same(&output, &path) {
             console.complain("agent: the page would replace the session that it shows\n");
             return Exit::Reason(Reason::Usage);
         }

@@ -2,12 +2,14 @@
 
 mod compact;
 mod export;
+mod fork;
+mod line;
+mod list;
+mod place;
+mod show;
+mod tree;
 
 use clap::{Args, Subcommand, ValueEnum};
-
-use crate::event::Reason;
-use crate::report::neutral;
-use crate::store::StoreError;
 
 use super::console::Console;
 use super::exit::Exit;
@@ -21,6 +23,14 @@ pub(super) struct SessionsCommand {
 
 #[derive(Debug, Subcommand)]
 enum SessionsSubcommand {
+    /// Lists the sessions there are, the newest first.
+    List(list::ListCommand),
+    /// Shows a session: its header, its counts, its entries.
+    Show(show::ShowCommand),
+    /// Draws the branches of a session.
+    Tree(tree::TreeCommand),
+    /// Begins a new session with the first entries of another one.
+    Fork(fork::ForkCommand),
     /// Summarises the older part of a conversation.
     Compact(compact::CompactCommand),
     /// Writes a session as one page of HTML.
@@ -40,30 +50,12 @@ enum Format {
 impl SessionsCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
         match &self.command {
+            SessionsSubcommand::List(command) => command.execute(console),
+            SessionsSubcommand::Show(command) => command.execute(console),
+            SessionsSubcommand::Tree(command) => command.execute(console),
+            SessionsSubcommand::Fork(command) => command.execute(console),
             SessionsSubcommand::Compact(command) => command.execute(console),
             SessionsSubcommand::Export(command) => command.execute(console),
         }
     }
-}
-
-/// Says why a session file cannot be used.
-fn refuse(error: &StoreError, console: &Console) -> Exit {
-    console.complain(&format!("agent: {}\n", neutral(&error.to_string())));
-    Exit::Reason(match error {
-        StoreError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Reason::NoInput
-        }
-        StoreError::NotASession { .. }
-        | StoreError::Version { .. }
-        | StoreError::BadLine { .. }
-        | StoreError::Tree(_) => Reason::BadTask,
-        StoreError::Open { .. }
-        | StoreError::Create { .. }
-        | StoreError::Exists { .. }
-        | StoreError::Locked { .. }
-        | StoreError::Write { .. }
-        | StoreError::Sync { .. }
-        | StoreError::Sealed { .. }
-        | StoreError::Encode(_) => Reason::Io,
-    })
 }
