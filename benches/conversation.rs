@@ -84,7 +84,7 @@ pub(crate) fn request(messages: Vec<Arc<Message>>) -> Request {
     };
     Request {
         system: "You work on a repository, with care. ".repeat(100),
-        messages,
+        messages: messages.into(),
         tools: ["bash", "edit", "find", "grep", "ls", "read", "write"]
             .map(tool)
             .into(),

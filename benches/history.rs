@@ -1,8 +1,9 @@
 //! What a long history costs: the body of one more request, one more step,
-//! opening and extending a large session file, and decoding a stream.
+//! opening and extending a large session file; and decoding a long reply.
 //!
 //! `cargo bench --bench history` prints medians; beside each stands what any
-//! program would have to do, measured in the same run.
+//! program would have to do, measured in the same run. A word behind `--` picks
+//! one section: body, step, file or decode.
 
 #![expect(
     clippy::disallowed_methods,
@@ -46,9 +47,8 @@ fn main() {
     let wanted = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
-    let sections: [(&str, fn()); 5] = [
+    let sections: [(&str, fn()); 4] = [
         ("body", bodies),
-        ("send", sends),
         ("step", one_step),
         ("file", large_file),
         ("decode", decoding),
@@ -75,21 +75,20 @@ fn bodies() {
             let mut encoder = Encoder::new(model.clone());
             let mut request = request(all[..entries].to_vec());
             encoder.encode(&request);
-            let (mut grown, mut whole, mut copied, mut cloned) = Default::default();
-            let times: [&mut Vec<Duration>; 4] = [&mut grown, &mut whole, &mut copied, &mut cloned];
-            let [grown_times, whole_times, copied_times, cloned_times] = times;
+            let [mut grown, mut whole, mut copied, mut cloned]: [Vec<Duration>; 4] =
+                Default::default();
             let mut bytes = 0;
             for end in (entries..all.len()).step_by(2) {
                 let (time, messages) = timed(|| all[..end].to_vec());
-                cloned_times.push(time);
-                request.messages = messages;
+                cloned.push(time);
+                request.messages = messages.into();
                 let (time, body) = timed(|| encoder.encode(&request));
-                grown_times.push(time);
+                grown.push(time);
                 bytes = body.len();
                 let (time, _) = timed(|| black_box(body.to_vec()));
-                copied_times.push(time);
+                copied.push(time);
                 drop(body);
-                whole_times.push(timed(|| whole_body(&model, &request)).0);
+                whole.push(timed(|| whole_body(&model, &request)).0);
             }
             println!(" {entries} entries, {} KiB", bytes / 1024);
             row("grown", median(grown));
@@ -102,48 +101,6 @@ fn bodies() {
 
 fn whole_body(model: &Model, request: &Request) -> usize {
     Encoder::new(model.clone()).encode(request).len()
-}
-
-/// A body sent as one buffer, or in a piece a message.
-fn sends() {
-    let server = Server::start(vec![server::text_reply(1)]);
-    println!("a bare request, its body in one buffer or in many pieces");
-    let model = model("openai-chat/bench");
-    for entries in ENTRIES {
-        let body = Encoder::new(model.clone()).encode(&request(steps(&model, entries)));
-        let piece = (body.len() / entries).max(1);
-        let pieces: Vec<bytes::Bytes> = (0..body.len())
-            .step_by(piece)
-            .map(|at| body.slice(at..(at + piece).min(body.len())))
-            .collect();
-        let (mut one, mut many): (Vec<Duration>, Vec<Duration>) = Default::default();
-        runtime().block_on(async {
-            let client = bare_client();
-            for _ in 0..STEPS {
-                for (times, chunked) in [(&mut one, false), (&mut many, true)] {
-                    let start = std::time::Instant::now();
-                    let mut request = client.post(format!("{}/chat/completions", server.url));
-                    request = if chunked {
-                        let pieces = pieces.clone();
-                        let stream = futures_util::stream::iter(
-                            pieces.into_iter().map(Ok::<_, std::io::Error>),
-                        );
-                        request
-                            .header("content-length", body.len())
-                            .body(reqwest::Body::wrap_stream(stream))
-                    } else {
-                        request.body(body.clone())
-                    };
-                    let response = request.send().await.unwrap();
-                    assert!(!response.bytes().await.unwrap().is_empty());
-                    times.push(start.elapsed());
-                }
-            }
-        });
-        println!(" {entries} entries, {} KiB", body.len() / 1024);
-        row("one buffer", median(one));
-        row("many pieces", median(many));
-    }
 }
 
 /// From the answer that calls a tool to the next request, whole at the server:

@@ -4,9 +4,16 @@
 //! version-3 session format, so their field names follow that format; the event
 //! log shares these types and nothing else with the session file.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// The messages of a conversation, oldest first. Shared, so that handing it on
+/// costs the same however long it is: whoever adds to it while nobody else holds
+/// it copies nothing, and otherwise the pointers only.
+pub type Messages = Arc<Vec<Arc<Message>>>;
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use super::{Fault, Hook, HookFuture};
 
 /// What a hook gets to end by itself once it was asked to. A command and its
 /// children are gone before.
-const STOP_GRACE: Duration = Duration::from_secs(4);
+const STOP_GRACE: Duration = Duration::from_secs(3);
 
 /// Calls one hook, within its time, and survives it.
 pub(super) async fn isolated<'a, V>(

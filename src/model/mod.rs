@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::message::{Message, StopReason, Usage};
+use crate::message::{Messages, StopReason, Usage};
 
 /// One call of a model.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub struct Request {
     /// The system prompt.
     pub system: String,
     /// The conversation, oldest first; never empty, never ending with a reply.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     /// The tools, sorted by name; empty forbids calls.
     pub tools: Arc<[ToolDefinition]>,
     /// How much to think, clamped to the model.

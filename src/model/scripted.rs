@@ -263,7 +263,7 @@ fn differs(expect: &Expect, request: &Request) -> Option<String> {
 
 fn request_text(request: &Request) -> String {
     let mut text = request.system.clone();
-    for message in &request.messages {
+    for message in request.messages.iter() {
         text.push('\n');
         write_message(&mut text, message);
     }

@@ -16,7 +16,7 @@ use crate::hook::{
     HookFailure, HookPoint, Hooks, Input, InputVerdict, OnAction, OnFinal, OnObservation,
     OnTurnStart, Ran, RequestVerdict, ResultVerdict, StepTrace, ToolVerdict, TracedAction,
 };
-use crate::message::{Content, Message, ToolCall};
+use crate::message::{Content, Message, Messages, ToolCall};
 use crate::store::{EntryId, EntryKind};
 
 use super::feed::Feed;
@@ -210,10 +210,10 @@ impl SessionHooks {
     /// The messages of the next request.
     pub(super) async fn context(
         &self,
-        messages: Vec<Arc<Message>>,
+        messages: Messages,
         feed: &Feed,
         cancel: &CancellationToken,
-    ) -> Vec<Arc<Message>> {
+    ) -> Messages {
         if !self.listen(HookPoint::Context) {
             return messages;
         }
@@ -221,9 +221,10 @@ impl SessionHooks {
             session_id: self.id(),
             turn: feed.turn(),
             step: feed.step(),
-            messages,
+            messages: messages.to_vec(),
         };
-        self.ask(self.hooks.context(context, cancel), feed).await
+        let messages = self.ask(self.hooks.context(context, cancel), feed).await;
+        messages.into()
     }
 
     /// What becomes of a call that fits its tool.

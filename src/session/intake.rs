@@ -10,7 +10,7 @@ use crate::store::EntryKind;
 
 use super::Session;
 use super::call::text_of;
-use super::engine::{Engine, Prompt, tell_user};
+use super::engine::{Engine, tell_user};
 use super::feed::Feed;
 use super::refusal::SessionError;
 use super::stop::Stop;
@@ -74,12 +74,16 @@ impl Session {
 impl Engine {
     /// Takes up what hooks add to a run: messages behind its prompt, another
     /// system prompt.
-    pub(super) async fn begin_run(&mut self, prompt: &Prompt<'_>, feed: &Feed) -> Result<(), Stop> {
+    pub(super) async fn begin_run(
+        &mut self,
+        prompt: &str,
+        feed: &Feed,
+        cancel: &CancellationToken,
+    ) -> Result<(), Stop> {
         self.take_up_tools();
-        let (input, cancel) = (&prompt.input.text, prompt.interrupt.token());
         let start = self
             .hooks
-            .before_agent_start(input, &self.system, feed, cancel)
+            .before_agent_start(prompt, &self.system, feed, cancel)
             .await;
         for message in start.messages {
             let text = text_of(&message.content);

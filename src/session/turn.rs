@@ -53,7 +53,7 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
         Ok(entry) => {
             expanded.tell(&feed).await;
             tell_user(&entry, &expanded.text, prompt.source, &feed).await;
-            (Some(entry), turn.play().await)
+            (Some(entry), turn.play(&expanded.text).await)
         }
         Err(stop) => (None, Err(stop)),
     };
@@ -115,7 +115,8 @@ enum Next {
 }
 
 impl Turn<'_> {
-    async fn play(&mut self) -> Result<Answer, Stop> {
+    /// Plays the turn of this prompt, which is in the history already.
+    async fn play(&mut self, prompt: &str) -> Result<Answer, Stop> {
         let cancel = self.prompt.interrupt.token();
         self.engine
             .hooks
@@ -124,7 +125,7 @@ impl Turn<'_> {
         for input in self.prompt.desk.take_next_turn() {
             self.hear(&input, MessageSource::NextTurn).await?;
         }
-        self.engine.begin_run(self.prompt, &self.feed).await?;
+        self.engine.begin_run(prompt, &self.feed, cancel).await?;
         loop {
             // The watchdog looks only while the turn waits for something.
             let interrupt = self.prompt.interrupt;
@@ -294,7 +295,7 @@ impl Turn<'_> {
 
     async fn ask(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
         let engine = &*self.engine;
-        let messages = engine.record.read(|store| store.tree().messages().to_vec());
+        let messages = engine.record.read(|store| store.tree().shared_messages());
         let cancel = self.prompt.interrupt.token();
         let messages = engine.hooks.context(messages, feed, cancel).await;
         let request = Request {

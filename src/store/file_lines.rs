@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -75,6 +75,12 @@ pub(crate) fn open_regular(path: &Path, access: Access) -> Result<File, StoreErr
     } else {
         Err(not_session("it is no regular file"))
     }
+}
+
+/// The absolute path of a file that there is, without links.
+pub(crate) fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
+    path.canonicalize()
+        .map_err(|error| read_failed(path, error))
 }
 
 /// The lines of a session file, without the blank ones.

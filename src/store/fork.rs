@@ -6,6 +6,7 @@ use crate::clock;
 use crate::secret::Redactor;
 use crate::store::entry::{Entry, EntryId, EntryKind, Header};
 use crate::store::file::SessionFile;
+use crate::store::file_lines::real_path;
 use crate::store::file_upgrade::{self, Source};
 use crate::store::tree::{SessionTree, TreeError};
 use crate::store::{Durability, Store, StoreError};
@@ -99,8 +100,8 @@ pub(super) fn into_file(
 ) -> Result<Store, StoreError> {
     let beginning = Beginning::of(tree, at)?;
     let mut header = to.header;
-    let absolute = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());
-    header.parent_session = Some(absolute.display().to_string());
+    let real = real_path(parent)?;
+    header.parent_session = Some(real.display().to_string());
     let tree = beginning.tree(header)?;
     let mut file = SessionFile::create(&to.path, to.durability, to.redactor)?;
     match fill(&mut file, parent, &beginning, tree.header()) {

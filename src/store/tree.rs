@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::message::Message;
+use crate::message::{Message, Messages};
 use crate::store::entry::{Entry, EntryId, EntryKind, Header};
 use crate::store::line::HeaderLine;
 use crate::store::sent;
@@ -45,7 +45,7 @@ pub struct SessionTree {
     labels: HashMap<EntryId, String>,
     leaf: Option<usize>,
     /// Of the path to the leaf; empty until somebody asks.
-    messages: OnceLock<Vec<Arc<Message>>>,
+    messages: OnceLock<Messages>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -211,8 +211,20 @@ impl SessionTree {
     /// The messages of [`SessionTree::context`]. No text is copied, and an entry
     /// that follows the leaf only adds its own.
     pub fn messages(&self) -> &[Arc<Message>] {
-        self.messages
-            .get_or_init(|| self.context().into_iter().filter_map(sent::sent).collect())
+        self.sent_messages()
+    }
+
+    /// The same, to be shared: the next entry does not change what was handed
+    /// out.
+    pub fn shared_messages(&self) -> Messages {
+        Arc::clone(self.sent_messages())
+    }
+
+    fn sent_messages(&self) -> &Messages {
+        self.messages.get_or_init(|| {
+            let context = self.context().into_iter();
+            Arc::new(context.filter_map(sent::sent).collect())
+        })
     }
 
     /// A random id that no entry has.
@@ -243,7 +255,8 @@ impl SessionTree {
         if parent != self.leaf || sent::is_compaction(&entry) {
             self.messages = OnceLock::new();
         } else if let Some(messages) = self.messages.get_mut() {
-            messages.extend(sent::sent(&entry));
+            // Nobody holds them but the tree, unless a request is on its way.
+            Arc::make_mut(messages).extend(sent::sent(&entry));
         }
         if let EntryKind::Label { target_id, label } = &entry.kind {
             match label.as_deref().filter(|label| !label.is_empty()) {

@@ -153,7 +153,7 @@ const MARKDOWN: &[(&str, &str)] = &[
         "a *b* **c** ~~d~~ `e<f>`",
         "<p>a <em>b</em> <strong>c</strong> <del>d</del> <code>e&lt;f&gt;</code></p>",
     ),
-    ("# One\n\n### Three", "<h5>One</h5>\n<h6>Three</h6>"),
+    ("# One\n\n### Three", "<h4>One</h4>\n<h5>Three</h5>"),
     ("<b>x</b>", "<p>&lt;b&gt;x&lt;/b&gt;</p>"),
     (
         "<script>\nalert(1)\n</script>",

@@ -127,7 +127,7 @@ fn the_totals_are_of_all_branches_and_say_what_they_do_not_know() {
             "Tool calls: 0",
             "Tokens in: 1,340",
             "Tokens out: 200",
-            "Known cost: unknown"
+            "Cost: unknown"
         ]
     );
     let mixed = [user("a"), unpriced, reply(&[text("b")]), silent];

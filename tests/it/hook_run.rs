@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "what a test relies on may panic")]
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::cli_scene::{bash, scripted, truthful};
+use crate::cli_scene::{agree, bash, scripted, truthful};
 use crate::support::cli::Cli;
+use crate::support::running::Running;
 
 /// Writes an executable script below the working directory.
 fn script(cli: Cli, name: &str, lines: &str) -> Cli {
@@ -136,6 +139,31 @@ fn a_prompt_that_a_script_refuses_is_denied() {
         result["error"]["message"],
         "a hook refused the input: not this"
     );
+}
+
+#[test]
+fn a_signal_ends_a_hook_with_its_children() {
+    let more =
+        "hooks: {on_turn_start: [{command: [./slow.sh]}], on_final: [{command: [./slow.sh]}]}\n";
+    let cli = script(
+        scripted("- text: done\n", more),
+        "slow.sh",
+        "trap '' TERM; sleep 300 & echo $! >> children; wait; wait",
+    );
+    let running = Running::start(cli.command(), &cli.cwd().join("out"));
+    let children = cli.cwd().join("children");
+    running.wait_until("the hook", || children.exists());
+    let end = running.end_by(Signal::TERM);
+    assert_eq!(end.code, Some(143), "{}", end.stderr);
+    assert!(end.took < Duration::from_secs(5), "{:?}", end.took);
+    agree(143, &end.log(), &end.result());
+    // One hook was interrupted, the other was told of it.
+    let children = std::fs::read_to_string(children).unwrap();
+    assert_eq!(children.lines().count(), 2, "{children}");
+    for child in children.lines() {
+        assert!(!std::path::Path::new(&format!("/proc/{child}")).exists());
+    }
+    assert_eq!(events(&end.log(), "hook:error"), [] as [Value; 0]);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn said(content: Vec<Content>) -> Message {
 }
 
 fn apply(change: &Change, request: &mut Request, models: &[Model]) {
-    let messages = &mut request.messages;
+    let messages = Arc::make_mut(&mut request.messages);
     match change {
         Change::Say(content) => messages.push(Arc::new(said(content.clone()))),
         Change::Reply { content, by, stop } => {
@@ -280,7 +280,7 @@ fn a_body_begins_with_the_one_before_up_to_the_cache_mark() {
         let mut before: Option<String> = None;
         let all: Vec<Arc<Message>> = messages.iter().cloned().map(Arc::new).collect();
         for end in ends(&messages) {
-            request.messages = all[..end].to_vec();
+            request.messages = all[..end].to_vec().into();
             let now = text(&encoder.encode(&request));
             if let Some(before) = before {
                 let mark = before.rfind(r#","cache_control":{"type":"ephemeral"}}]}]}"#);
@@ -313,7 +313,7 @@ fn a_growing_body_stays_where_it_is_once_it_was_sent() {
         let mut places = std::collections::BTreeSet::new();
         // Steps of three or four messages: some requests end inside of one.
         for end in (1..all.len()).step_by(3) {
-            request.messages = all[..end].to_vec();
+            request.messages = all[..end].to_vec().into();
             // The body is dropped here, as it is when it has been sent.
             places.insert(encoder.encode(&request).as_ptr() as usize);
         }

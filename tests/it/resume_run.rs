@@ -228,7 +228,7 @@ fn a_killed_run_goes_on_and_its_open_call_is_not_run_again() {
     let (role, last) = &seen[2];
     assert_eq!(role, "user");
     assert!(
-        last.contains("interrupted") && last.ends_with("|Two"),
+        last.starts_with("Interrupted: ") && last.ends_with("|Two"),
         "{last}"
     );
     let session = lines(&file);

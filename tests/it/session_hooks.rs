@@ -3,13 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::{Arc, Mutex};
-
 use agent::event::EventKind;
-use agent::hook::HookPoint;
+use agent::hook::{
+    Fault, Hook, HookFuture, HookPoint, OnAction, OnFinal, OnObservation, OnTurnStart,
+};
 use agent::session::{Cause, Interrupt, Stop};
 use agent::tool::ToolOutput;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken as Cancel;
 
 use crate::support::hooks::{Heard, Misstep, Probe};
 use crate::support::session::{Stage, TestTool, calls, text};
@@ -101,37 +103,66 @@ async fn each_observer_is_told_what_really_happens_in_order() {
     assert_eq!(one(HookPoint::OnFinal), end.to_string());
 }
 
+/// A hook that goes on only once the event before it was seen.
+struct Patient {
+    seen: watch::Receiver<Vec<String>>,
+}
+
+impl Patient {
+    fn after<'a>(&'a self, event: &'static str) -> HookFuture<'a, ()> {
+        let mut seen = self.seen.clone();
+        Box::pin(async move {
+            let there = |seen: &Vec<String>| seen.iter().any(|name| name == event);
+            seen.wait_for(there).await.map_err(Fault::failed)?;
+            Ok(())
+        })
+    }
+}
+
+impl Hook for Patient {
+    fn name(&self) -> &str {
+        "patient"
+    }
+
+    fn on_turn_start<'a>(&'a self, _: &'a OnTurnStart, _: &'a Cancel) -> HookFuture<'a, ()> {
+        self.after("turn:start")
+    }
+
+    fn on_action<'a>(&'a self, _: &'a OnAction, _: &'a Cancel) -> HookFuture<'a, ()> {
+        let started = "tool:execution:start".to_owned();
+        let early = !self.seen.borrow().contains(&started);
+        let reply = self.after("message:complete");
+        Box::pin(async move {
+            reply.await?;
+            early.then_some(()).ok_or_else(|| Fault::failed("too late"))
+        })
+    }
+
+    fn on_observation<'a>(&'a self, _: &'a OnObservation, _: &'a Cancel) -> HookFuture<'a, ()> {
+        self.after("tool:execution:complete")
+    }
+
+    fn on_final<'a>(&'a self, _: &'a OnFinal, _: &'a Cancel) -> HookFuture<'a, ()> {
+        self.after("turn:end")
+    }
+}
+
 #[tokio::test]
-async fn the_events_of_a_session_frame_its_observers() {
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let heard = Heard::default();
+async fn what_an_observer_is_told_is_recorded_before() {
+    let (sender, seen) = watch::channel(Vec::new());
     let mut play = Stage::new(json!([calls(&["look"]), text("done")]))
         .tool(TestTool::says("look", "blue"))
-        .hook(Probe::new("a", &heard))
+        .hook(Patient { seen })
         .open()
         .await;
-    let seen = Arc::clone(&order);
-    let told = heard.clone();
-    play.prompt_watched("go", &Interrupt::default(), move |event| {
+    play.prompt_watched("go", &Interrupt::default(), |event| {
         let name = serde_json::to_value(event).unwrap()["event"].clone();
-        seen.lock()
-            .unwrap()
-            .push((name.as_str().unwrap().to_owned(), told.calls().len()));
+        let name = name.as_str().unwrap().to_owned();
+        sender.send_modify(|seen| seen.push(name));
     })
     .await
     .unwrap();
-    play.end().await;
-    // How many calls of hooks precede each event, at most: events wait for
-    // their reader, and hooks do not wait for events.
-    let all = heard.calls();
-    let at = |point: &str| all.iter().position(|call| call.ends_with(point)).unwrap();
-    let seen = order.lock().unwrap().clone();
-    let before = |event: &str| seen.iter().find(|(name, _)| name == event).unwrap().1;
-    assert!(before("turn:start") <= at(":on_turn_start"), "{seen:?}");
-    assert!(
-        before("tool:execution:start") > at(":on_action"),
-        "{seen:?}"
-    );
+    assert_eq!(play.end().await.data("hook:error"), [] as [&Value; 0]);
 }
 
 #[tokio::test]

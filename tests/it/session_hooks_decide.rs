@@ -1,7 +1,5 @@
 //! The deciding hooks of a session: what they may change, and what they may not.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 
 use agent::hook::{
@@ -327,6 +325,24 @@ async fn a_run_gets_messages_and_a_system_prompt_for_itself_only() {
     let told = play.end().await;
     assert_eq!(told.speakers(), "uuaua");
     assert_eq!(told.field("message:user", "content")[1], "mind the gap");
+}
+
+#[tokio::test]
+async fn a_run_is_shown_with_its_prompt_expanded() {
+    let heard = Heard::default();
+    let hook = Probe::new("a", &heard).only(HookPoint::BeforeAgentStart);
+    let mut play = Stage::new(json!([text("done")])).hook(hook).open().await;
+    std::fs::write(play.workspace().join("note.txt"), "the note").unwrap();
+    play.prompt("Read @note.txt").await.unwrap();
+    let told = play.end().await;
+    let start = &heard.at(HookPoint::BeforeAgentStart)[0];
+    assert_eq!(start["prompt"], told.data("message:user")[0]["content"]);
+    assert!(
+        start["system_prompt"]
+            .as_str()
+            .unwrap()
+            .contains("coding agent")
+    );
 }
 
 #[tokio::test]

@@ -18,6 +18,8 @@ fn everything_but_our_own_directory_and_special_files() {
     at.chmod("locked/f", 0o444);
     at.chmod("locked", 0o555);
     at.write(".hidden", "h");
+    at.write(".agent/skills/s/SKILL.md", "s");
+    at.write("runs/r", "r");
     symlink("a.txt", at.path("inside")).unwrap();
     symlink("/etc/passwd", at.path("outside")).unwrap();
     symlink("dir", at.path("to-dir")).unwrap();
@@ -25,10 +27,12 @@ fn everything_but_our_own_directory_and_special_files() {
     let expect = contents(&at.root);
 
     at.write(".agent/runs/1/run.json", "{}");
+    at.write("below/.agent/runs/1/run.json", "{}");
     run("mkfifo", &["pipe"], &at.root);
     let target = copy(&at.root, &at.beside("scratch")).unwrap();
     assert_eq!(contents(&target), expect);
-    assert!(!target.join("pipe").exists() && !target.join(".agent").exists());
+    assert!(!target.join("pipe").exists() && !target.join(".agent/runs").exists());
+    assert!(!target.join("below/.agent/runs").exists());
     let time = |path| fs::metadata(path).unwrap().modified().unwrap();
     assert_eq!(time(target.join("a.txt")), time(at.path("a.txt")));
     let mode = |name: &str| {

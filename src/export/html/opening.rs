@@ -12,7 +12,7 @@ use super::totals::{Spent, Totals};
 use super::when::When;
 
 /// The most characters of the page's title.
-pub(super) const TITLE_CHARS: usize = 120;
+pub(super) const TITLE_CHARS: usize = 90;
 
 /// Writes the page's header.
 pub(super) fn write(
@@ -78,8 +78,10 @@ fn tiles(page: &mut Page<'_>, totals: &Totals<'_>) -> io::Result<()> {
     tile(page, "Tokens in", &short(usage.prompt_tokens()))?;
     tile(page, "Tokens out", &short(usage.output))?;
     match cost(&totals.all) {
-        (cost, 0) => tile(page, "Cost", &cost)?,
-        (cost, _) => tile(page, "Known cost", &cost)?,
+        (cost, unpriced) if unpriced > 0 && cost.starts_with('$') => {
+            tile(page, "Known cost", &cost)?;
+        }
+        (cost, _) => tile(page, "Cost", &cost)?,
     }
     page.raw("</dl>\n")
 }

@@ -181,10 +181,10 @@ impl Prose<'_, '_> {
 fn plain_element(tag: &Tag<'_>) -> (&'static str, &'static str) {
     match tag {
         Tag::Paragraph => ("<p>", "</p>\n"),
-        // The page's own headings are the first four levels.
+        // The page's own headings are the first three levels.
         Tag::Heading { level, .. } => match level {
-            HeadingLevel::H1 | HeadingLevel::H2 => ("<h5>", "</h5>\n"),
-            _ => ("<h6>", "</h6>\n"),
+            HeadingLevel::H1 | HeadingLevel::H2 => ("<h4>", "</h4>\n"),
+            _ => ("<h5>", "</h5>\n"),
         },
         Tag::BlockQuote(_) => ("<blockquote>\n", "</blockquote>\n"),
         Tag::HtmlBlock => ("<p class=\"markup\">", "</p>\n"),

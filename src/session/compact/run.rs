@@ -321,7 +321,7 @@ impl Engine {
         let message = UserMessage::text(question.text.as_str(), clock::unix_ms());
         let request = Request {
             system: summary::SYSTEM.to_owned(),
-            messages: vec![Arc::new(Message::User(message))],
+            messages: Arc::new(vec![Arc::new(Message::User(message))]),
             tools: Arc::from([]),
             thinking: sampling.thinking,
             max_output_tokens: sampling.max_output_tokens,

@@ -114,6 +114,11 @@ impl Cli {
         &self.place.cwd
     }
 
+    /// The home directory.
+    pub fn home(&self) -> &Path {
+        self.place.home.path()
+    }
+
     /// The program with its arguments, for tests that start it themselves.
     #[expect(clippy::disallowed_methods, reason = "the program under test")]
     pub fn command(&self) -> std::process::Command {

@@ -25,5 +25,6 @@ pub mod running;
 pub mod server;
 pub(crate) mod session;
 pub(crate) mod streams;
+pub(crate) mod test_tool;
 pub mod transcript;
 pub mod workspace;

@@ -23,7 +23,7 @@ pub(crate) fn request(messages: Vec<Message>) -> Request {
     };
     Request {
         system: "You are terse.".to_owned(),
-        messages: messages.into_iter().map(Arc::new).collect(),
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
         tools: Arc::new([tool("read"), tool("bash")]),
         thinking: ThinkingLevel::Off,
         max_output_tokens: 8000,

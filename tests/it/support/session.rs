@@ -8,13 +8,11 @@
 )]
 
 use std::collections::HashSet;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::access::Access;
 use agent::clock::{self, Activity};
+use agent::context::Resources;
 use agent::event::{Emission, EventKind};
 use agent::hook::{Hook, Hooks};
 use agent::message::Message;
@@ -25,15 +23,14 @@ use agent::session::{
     Workbench, WorkingCopy,
 };
 use agent::store::{Durability, Header, Store};
-use agent::tool::{
-    CallContext, CallFuture, CommandSettings, Place, Tool, ToolOutput, ToolSpec, Toolset,
-};
+use agent::tool::{CommandSettings, Place, Toolset};
 use agent::workspace::GitSettings;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log;
+pub(crate) use super::test_tool::TestTool;
 
 /// No prompt of a test takes longer.
 pub(super) const PROMPT_MAX: Duration = Duration::from_secs(30);
@@ -58,6 +55,8 @@ pub(crate) struct Stage {
     pub(crate) max_output_tokens: u64,
     /// Whether the conversation is kept in a file.
     pub(crate) on_disk: bool,
+    /// None.
+    pub(crate) resources: Resources,
 }
 
 impl Stage {
@@ -77,7 +76,16 @@ impl Stage {
             hooks: Hooks::new(),
             max_output_tokens: 4_000,
             on_disk: false,
+            resources: Resources::default(),
         }
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
     }
 
     /// Adds a tool.
@@ -153,6 +161,7 @@ impl Stage {
         options.sampling.retry = self.retry.clone();
         options.deadline = clock::monotonic() + self.limits.timeout;
         options.limits = self.limits.clone();
+        options.resources = Arc::new(self.resources.clone());
         options
     }
 
@@ -203,6 +212,20 @@ impl Play {
         &mut self,
         text: &str,
         interrupt: &Interrupt,
+        watch: impl FnMut(&EventKind),
+    ) -> Result<Answer, Stop> {
+        let options = PromptOptions {
+            interrupt: interrupt.clone(),
+            ..PromptOptions::default()
+        };
+        self.prompt_with(text, options, watch).await
+    }
+
+    /// The same with other options.
+    pub(crate) async fn prompt_with(
+        &mut self,
+        text: &str,
+        options: PromptOptions,
         mut watch: impl FnMut(&EventKind),
     ) -> Result<Answer, Stop> {
         let Self {
@@ -212,10 +235,6 @@ impl Play {
             ..
         } = self;
         let watched = async {
-            let options = PromptOptions {
-                interrupt: interrupt.clone(),
-                ..PromptOptions::default()
-            };
             let prompt = session.prompt(text, options);
             tokio::pin!(prompt);
             loop {
@@ -386,88 +405,6 @@ pub(super) fn assert_valid(messages: &[Arc<Message>]) {
         }
     }
     assert!(open.is_empty(), "open calls at the end: {open:?}");
-}
-
-type Run = dyn Fn(Value, CancellationToken) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>>
-    + Send
-    + Sync;
-
-/// A tool of the test's own.
-pub(crate) struct TestTool {
-    spec: ToolSpec,
-    writes: bool,
-    run: Box<Run>,
-}
-
-impl TestTool {
-    /// A tool that only reads.
-    pub(crate) fn reads<F>(
-        name: &str,
-        run: impl Fn(Value, CancellationToken) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = ToolOutput> + Send + 'static,
-    {
-        Self {
-            spec: ToolSpec {
-                name: name.to_owned(),
-                description: format!("Does {name}."),
-                short_description: name.to_owned(),
-                guidelines: Vec::new(),
-                parameters: json!({"type": "object"}),
-            },
-            writes: false,
-            run: Box::new(move |args, cancel| Box::pin(run(args, cancel))),
-        }
-    }
-
-    /// A tool that only reads and says `text`.
-    pub(crate) fn says(name: &str, text: &'static str) -> Self {
-        Self::reads(
-            name,
-            move |_, _| async move { ToolOutput::text(text, "said") },
-        )
-    }
-
-    /// A tool that gives its arguments back.
-    pub(crate) fn echo(schema: Value) -> Self {
-        let mut tool = Self::reads("echo", |args, _| async move {
-            ToolOutput::text(args.to_string(), "echoed")
-        });
-        tool.spec.parameters = schema;
-        tool
-    }
-
-    /// The same as a tool that writes `out.txt`.
-    pub(crate) fn writing(mut self) -> Self {
-        self.writes = true;
-        self
-    }
-}
-
-impl Tool for TestTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn title(&self, _args: &Value) -> String {
-        format!("the title of {}", self.spec.name)
-    }
-
-    fn accesses(&self, _args: &Value, place: &Place) -> Result<Vec<Access>, String> {
-        let out = || Access::Write(place.workspace.join("out.txt"));
-        Ok(self.writes.then(out).into_iter().collect())
-    }
-
-    fn call<'a>(&'a self, args: Value, cx: CallContext<'a>) -> CallFuture<'a> {
-        let running = (self.run)(args, cx.cancel.clone());
-        // The sender of updates must live as long as the call.
-        Box::pin(async move {
-            let output = running.await;
-            drop(cx);
-            output
-        })
-    }
 }
 
 /// A reply with calls of these tools, without arguments.
