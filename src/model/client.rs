@@ -104,8 +104,12 @@ impl Client {
         Ok(Self::of(model, Backend::Http(Box::new(endpoint))))
     }
 
-    /// A client that plays `script` and needs neither network nor key.
-    pub fn scripted(model: Model, script: Script, options: ClientOptions) -> Client {
+    /// A client that plays `script` and needs neither network nor key. A window
+    /// that the script names is the model's.
+    pub fn scripted(mut model: Model, script: Script, options: ClientOptions) -> Client {
+        if let Some(window) = script.context_window {
+            model.context_window = window;
+        }
         Self::of(model, Backend::Scripted(Player::new(script, options)))
     }
 

@@ -1,7 +1,7 @@
 //! The file that a scripted model plays, as people write it.
 //!
-//! Either a list of replies, or `{strict: …, replies: […]}`. Unknown keys are
-//! errors, with the place.
+//! Either a list of replies, or `{strict: …, context_window: …, replies: […]}`.
+//! Unknown keys are errors, with the place.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,6 +21,7 @@ const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub struct Script {
     pub(super) name: String,
     pub(super) strict: bool,
+    pub(super) context_window: Option<u64>,
     pub(super) replies: Vec<ReplySpec>,
 }
 
@@ -73,6 +74,7 @@ impl Script {
         Ok(Script {
             name: name.to_owned(),
             strict: file.strict,
+            context_window: file.context_window,
             replies: file.replies,
         })
     }
@@ -102,6 +104,7 @@ fn first_line(text: &str) -> String {
 
 struct ScriptFile {
     strict: bool,
+    context_window: Option<u64>,
     replies: Vec<ReplySpec>,
 }
 
@@ -110,6 +113,7 @@ struct ScriptFile {
 struct Whole {
     #[serde(default)]
     strict: bool,
+    context_window: Option<u64>,
     replies: Vec<ReplySpec>,
 }
 
@@ -120,12 +124,13 @@ impl<'de> Deserialize<'de> for ScriptFile {
             type Value = ScriptFile;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a list of replies, or `strict` and `replies`")
+                formatter.write_str("a list of replies, or a map with `replies`")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ScriptFile, A::Error> {
                 Ok(ScriptFile {
                     strict: false,
+                    context_window: None,
                     replies: Vec::deserialize(SeqAccessDeserializer::new(list))?,
                 })
             }
@@ -134,6 +139,7 @@ impl<'de> Deserialize<'de> for ScriptFile {
                 let whole = Whole::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(ScriptFile {
                     strict: whole.strict,
+                    context_window: whole.context_window,
                     replies: whole.replies,
                 })
             }

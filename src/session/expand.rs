@@ -48,6 +48,15 @@ pub enum Expand {
 }
 
 impl Expand {
+    /// The same for a text that a hook made of the one it was meant for. What
+    /// became of data in it nobody knows, so with data nothing is expanded.
+    pub(super) fn carried(self, from: &str, to: &str) -> Self {
+        match &self {
+            Self::Except(data) if from != to && !data.is_empty() => Self::Nothing,
+            Self::Except(_) | Self::All | Self::Nothing => self,
+        }
+    }
+
     /// The parts that are data; none when nothing may be expanded, also when
     /// they do not fit the text.
     fn data(&self, text: &str) -> Option<&[Range<usize>]> {

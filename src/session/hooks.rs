@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
-use crate::event::{CompactReason, EventKind, HookError, TurnEnd};
+use crate::event::{EventKind, HookError, TurnEnd};
 use crate::hook::{
     Action, AfterTool, AgentStart, BeforeAgentStart, BeforeCompact, BeforeFork, BeforeRequest,
     BeforeSwitch, BeforeTool, BeforeTree, CancelVerdict, CompactVerdict, Context, History,
@@ -19,6 +19,7 @@ use crate::hook::{
 use crate::message::{Content, Message, Messages, ToolCall};
 use crate::store::{EntryId, EntryKind};
 
+use super::compact::{CompactionPlan, Wanted};
 use super::feed::Feed;
 use super::interrupt::Interrupt;
 use super::record::Record;
@@ -45,15 +46,6 @@ pub(super) struct Ended<'c> {
     pub(super) input: Value,
     pub(super) content: &'c [Content],
     pub(super) is_error: bool,
-}
-
-/// A compaction, as the hooks are shown it.
-pub(super) struct Compaction<'c> {
-    pub(super) reason: CompactReason,
-    pub(super) tokens_before: u64,
-    pub(super) instructions: Option<&'c str>,
-    /// What will be summarised.
-    pub(super) messages: &'c [Arc<Message>],
 }
 
 impl SessionHooks {
@@ -270,26 +262,31 @@ impl SessionHooks {
     }
 
     /// What becomes of a compaction.
-    #[expect(dead_code, reason = "compaction is called from nowhere yet")]
     pub(super) async fn before_compact(
         &self,
-        compaction: Compaction<'_>,
-        feed: &Feed,
-        cancel: &CancellationToken,
+        plan: &CompactionPlan,
+        tokens_before: u64,
+        wanted: &Wanted<'_>,
     ) -> CompactVerdict {
         if !self.listen(HookPoint::BeforeCompact) {
             return CompactVerdict::Continue;
         }
         let compaction = BeforeCompact {
             session_id: self.id(),
-            reason: compaction.reason,
-            tokens_before: compaction.tokens_before,
-            instructions: compaction.instructions.map(str::to_owned),
+            reason: wanted.reason,
+            tokens_before,
+            instructions: wanted.instructions.map(str::to_owned),
             summary: None,
-            history: compaction.messages.iter().cloned().collect(),
+            history: plan.history.iter().chain(&plan.prefix).cloned().collect(),
         };
-        self.ask(self.hooks.before_compact(compaction, cancel), feed)
-            .await
+        let asking = self
+            .hooks
+            .before_compact(compaction, wanted.interrupt.token());
+        match self.ask(asking, wanted.feed).await {
+            // There is nothing that it could be a summary of.
+            CompactVerdict::Summary(_) if plan.is_empty() => CompactVerdict::Continue,
+            verdict => verdict,
+        }
     }
 
     /// Whether a fork that ends with `entry` happens.

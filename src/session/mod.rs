@@ -270,14 +270,18 @@ impl Session {
         text: impl Into<String>,
         options: PromptOptions,
     ) -> Result<Answer, SessionError> {
-        let text = match self.take_in(text.into(), options.interrupt.token()).await? {
+        let said = text.into();
+        let text = match self
+            .take_in(said.clone(), options.interrupt.token())
+            .await?
+        {
             Intake::Goes(text) => text,
             Intake::Answered(text) => return Ok(Answer::of_hook(text)),
         };
         let input = Input {
+            expand: options.expand.carried(&said, &text),
             text,
             images: options.images,
-            expand: options.expand,
         };
         let source = options.streaming_behavior.map(|behavior| match behavior {
             StreamingBehavior::Steer => QueueSource::Steer,
@@ -346,14 +350,12 @@ impl Session {
         self.cancel().await;
         self.desk.at_rest().await;
         let interrupt = Interrupt::default();
-        let outcome = {
-            let mut lease = self.desk.lease(&interrupt)?;
-            let engine = lease.engine();
-            engine.compact_by_hand(instructions, &interrupt).await
-        };
-        if let Some((engine, item)) = self.desk.resume() {
-            self.drive(engine, item);
-        }
+        let afterwards = Afterwards(self);
+        let mut lease = self.desk.lease(&interrupt)?;
+        let outcome = lease.engine().compact_by_hand(instructions, &interrupt);
+        let outcome = outcome.await;
+        drop(lease);
+        drop(afterwards);
         match outcome? {
             Outcome::Done(compacted) => Ok(compacted),
             Outcome::Nothing => Err(SessionError::NothingToCompact),
@@ -452,6 +454,15 @@ impl Session {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes up what came meanwhile, also when the work is dropped.
+struct Afterwards<'s>(&'s Session);
+
+impl Drop for Afterwards<'_> {
+    fn drop(&mut self) {
+        self.0.go_on();
     }
 }
 

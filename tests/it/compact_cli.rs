@@ -83,7 +83,7 @@ fn what_is_no_session_is_refused() {
     let table = [
         ("nowhere.jsonl", 66, "nowhere.jsonl"),
         ("words.txt", 65, "is no session"),
-        (".", 74, "cannot read"),
+        (".", 65, "no regular file"),
     ];
     for (file, code, expect) in table {
         let done = Cli::new()

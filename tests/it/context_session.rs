@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use agent::context::{Resources, Skill, Template};
+use agent::hook::{HookPoint, Input, InputVerdict};
 use agent::message::{Content, Message};
 use agent::policy::Rule;
 use agent::session::{Expand, PromptOptions};
 use agent::tool::Toolset;
 use serde_json::{Value, json};
 
+use crate::support::hooks::{Heard, Probe};
 use crate::support::session::{Play, Stage, Told, expecting, text};
 
 fn stage(replies: usize) -> Stage {
@@ -302,4 +304,37 @@ async fn notes_are_not_expanded() {
     let told = play.end().await;
     assert_eq!(said(&told)[1], ["/greet @a.txt"]);
     assert_eq!(warnings(&told), [""; 0]);
+}
+
+/// A hook may move text from elsewhere out of its place.
+#[tokio::test]
+async fn what_a_hook_makes_of_data_is_not_expanded() {
+    let mut stage = stage(3).file("a.txt", "alpha\n");
+    stage.resources = resources();
+    let heard = Heard::default();
+    let mut hook = Probe::new("shorten", &heard).only(HookPoint::Input);
+    hook.input = Box::new(|input: &Input| match input.text.strip_prefix("<d>") {
+        Some(inner) => InputVerdict::Transform(inner.to_owned()),
+        None => InputVerdict::Continue,
+    });
+    let mut play = stage.hook(hook).open().await;
+    let everything = || Expand::Except(vec![0..10]);
+    for (text, expand) in [
+        ("<d>@a.txt @a.txt", everything()),
+        ("@a.txt <d> @a.txt", everything()),
+        ("<d>@a.txt", Expand::All),
+    ] {
+        let options = PromptOptions {
+            expand,
+            ..PromptOptions::default()
+        };
+        play.prompt_with(text, options, |_| {}).await.unwrap();
+    }
+    let told = play.end().await;
+    let said = said(&told);
+    let counts: Vec<usize> = said.iter().map(Vec::len).collect();
+    assert_eq!(
+        (counts, said[0][0].as_str()),
+        (vec![1, 2, 2], "@a.txt @a.txt")
+    );
 }

@@ -1,50 +1,95 @@
-//! `agent sessions compact`: what a compaction of a kept conversation would do.
+//! `agent sessions compact`: a summary in the place of the older part of a kept
+//! conversation, or what it would do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 
-use crate::session::{Compaction, CompactionPlan, EstimatedTokens};
-use crate::store::{SessionTree, Store};
+use crate::session::{Compacted, Compaction, CompactionPlan, EstimatedTokens};
+use crate::store::SessionTree;
 
-use super::Format;
+use super::place::{Opened, PlaceFlags, SessionArgument};
+use super::summarise::{self, Order};
 use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 
-/// Summarises the older part of a conversation.
+/// Puts a summary in the place of the older part of a conversation, for the
+/// model that goes on with it. Nothing is deleted from the file.
 #[derive(Debug, Args)]
 pub(super) struct CompactCommand {
-    /// The session file.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    session: SessionArgument,
 
     /// Only tells what would be summarised and what would stay; calls no model
     /// and leaves the file as it is.
-    #[arg(long, required = true)]
+    #[arg(long)]
     dry_run: bool,
 
     /// About how many of the newest tokens stay as they are.
     #[arg(long, value_name = "N", default_value_t = Compaction::default().keep_recent_tokens)]
     keep_recent_tokens: u64,
 
-    /// What standard output gets.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    output_format: Format,
+    /// What the summary should attend to.
+    #[arg(long, value_name = "TEXT")]
+    instructions: Option<String>,
+
+    /// The model that writes the summary, as agent run takes it; by default the
+    /// session's own.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// Replaces the provider's base URL.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+
+    #[command(flatten)]
+    place: PlaceFlags,
 }
 
 impl CompactCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
-        let tree = match Store::read(&self.file) {
-            Ok(tree) => tree,
-            Err(error) => return super::place::refuse(&error, console),
+        let opened = match self.place.dirs.open(&self.session, console) {
+            Ok(opened) => opened,
+            Err(exit) => return exit,
         };
-        let preview = Preview::of(&tree, self.keep_recent_tokens);
-        console.print(&match self.output_format {
-            Format::Text => preview.text(&self.file),
-            Format::Json => format!("{}\n", serde_json::json!(preview)),
+        if self.dry_run {
+            let preview = Preview::of(&opened.tree, self.keep_recent_tokens);
+            let text = preview.text(&opened.path);
+            return self.place.print(&text, &json!(preview), console);
+        }
+        let order = Order {
+            model: self.model.as_deref(),
+            base_url: self.base_url.as_deref(),
+            keep_recent_tokens: self.keep_recent_tokens,
+            instructions: self.instructions.as_deref(),
+        };
+        match summarise::compact(&opened, &order, console) {
+            Ok(compacted) => self.tell(&opened, &compacted, console),
+            Err(exit) => exit,
+        }
+    }
+
+    fn tell(&self, opened: &Opened, compacted: &Compacted, console: &Console) -> Exit {
+        let Compacted {
+            entry_id,
+            summary,
+            tokens_before,
+            tokens_after,
+        } = compacted;
+        let document = json!({
+            "path": opened.path,
+            "entryId": entry_id,
+            "tokensBefore": tokens_before,
+            "tokensAfter": tokens_after,
+            "summary": summary,
         });
-        Exit::Done
+        let text = format!(
+            "{}: {tokens_before} to about {tokens_after} tokens\n\n{summary}\n",
+            opened.path.display()
+        );
+        self.place.print(&text, &document, console)
     }
 }
 

@@ -7,6 +7,7 @@ mod line;
 mod list;
 mod place;
 mod show;
+mod summarise;
 mod tree;
 
 use clap::{Args, Subcommand, ValueEnum};

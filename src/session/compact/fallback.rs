@@ -91,14 +91,18 @@ pub(super) fn shorten(
     let now: u64 = tree.messages().iter().map(|one| message_tokens(one)).sum();
     let mut shortest: Option<Shortened> = None;
     let keep = goal.keep_recent_tokens;
+    // A summary that is there but too long is worth less than what it tells.
     let forms = [
-        (Form::Summary, keep),
-        (Form::Pruned, keep),
-        (Form::Pruned, keep / 2),
-        (Form::Dropped, keep / 4),
-        (Form::Retold, 1),
+        (Form::Summary, keep, written),
+        (Form::Pruned, keep / 2, written),
+        (Form::Pruned, keep, None),
+        (Form::Pruned, keep / 2, None),
+        (Form::Dropped, keep / 4, written),
+        (Form::Dropped, keep / 4, None),
+        (Form::Retold, 1, written),
+        (Form::Retold, 1, None),
     ];
-    for (form, keep_tokens) in forms {
+    for (form, keep_tokens, written) in forms {
         let Some(short) = form.of(&conversation, plan, written, keep_tokens) else {
             continue;
         };

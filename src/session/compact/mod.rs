@@ -1,11 +1,12 @@
 //! Compaction: a summary takes the place of the older part of a conversation.
 //!
-//! `run` does it, in the engine. All else is pure: `cut` says where a
+//! `run` does it, in the engine, and `ask` asks the model. All else is pure: `cut` says where a
 //! conversation may be cut, `files` which files its calls touched, `plan` what
 //! is summarised and what stays, `transcript` writes messages down as text,
 //! `summary` is what the model is asked and what becomes of its answer, and
 //! `fallback` what takes the place of a summary that is missing or too long.
 
+mod ask;
 mod cut;
 mod fallback;
 mod files;
@@ -49,9 +50,10 @@ impl Compaction {
     }
 
     /// The newest tokens that stay: in a small window not so many that nothing
-    /// would be gained.
-    pub(super) fn keep_in(&self, window: u64) -> u64 {
-        self.keep_recent_tokens.min(self.tokens_max(window) / 2)
+    /// would be gained. `fixed` is what every request carries.
+    pub(super) fn keep_in(&self, window: u64, fixed: u64) -> u64 {
+        let free = self.tokens_max(window).saturating_sub(fixed);
+        self.keep_recent_tokens.min(free / 2)
     }
 }
 

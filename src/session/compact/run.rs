@@ -1,30 +1,25 @@
-//! A compaction in the engine: the calls for the summary, the entry, the events.
+//! A compaction in the engine: what it has to reach, the entry, the events.
 //!
-//! The calls are booked like any others, and made only when they and an answer
-//! after them can be afforded. Without a summary the conversation is shortened
-//! all the same; only one who asked for a summary by hand is told instead.
-
-use std::sync::Arc;
+//! Without a summary the conversation is shortened all the same; only one who
+//! asked for a summary by hand is told instead.
 
 use crate::clock;
 use crate::event::{
     CompactExec, CompactReason, CompactStart, ConversationUsage, EventKind, Warning, WindowUsage,
 };
-use crate::message::{Message, Usage, UserMessage};
-use crate::model::{ModelErrorKind, Request, ThinkingLevel};
+use crate::hook::CompactVerdict;
+use crate::message::Usage;
 use crate::session::engine::Engine;
-use crate::session::estimate::{self, text_tokens};
+use crate::session::estimate;
 use crate::session::feed::Feed;
-use crate::session::gate::NextCall;
 use crate::session::interrupt::{self, Interrupt};
-use crate::session::options::{Chunks, Sampling};
-use crate::session::sample::{Sampled, Sampler};
 use crate::session::stop::Stop;
 use crate::store::{EntryId, EntryKind, StoreError};
 
+use super::ask::{NoSummary, Spent};
 use super::fallback::{Form, Goal, Shortened, shorten};
 use super::plan::CompactionPlan;
-use super::summary::{self, SummaryRequest};
+use super::summary::SummaryRequest;
 
 /// Of the window that a summary's answer leaves, what its question is
 /// estimated at: estimates are rough.
@@ -62,27 +57,13 @@ pub struct Compacted {
 }
 
 /// The work before it begins.
-struct Outline {
-    plan: CompactionPlan,
+pub(super) struct Outline {
+    pub(super) plan: CompactionPlan,
     goal: Goal,
     tokens_before: u64,
     /// The estimate of the same context, which others are compared with.
-    estimate_before: u64,
-    requests: Vec<SummaryRequest>,
-}
-
-/// What the calls for a summary used.
-struct Spent {
-    usage: Usage,
-    cost_usd: Option<f64>,
-}
-
-/// Why there is no summary.
-enum NoSummary {
-    /// The next call would fail as well.
-    Stop(Stop),
-    /// The conversation can be shortened without one.
-    Unusable(String),
+    pub(super) estimate_before: u64,
+    pub(super) requests: Vec<SummaryRequest>,
 }
 
 impl Engine {
@@ -195,7 +176,9 @@ impl Engine {
         let settings = &self.compaction;
         let keep_recent_tokens = match wanted.reason {
             CompactReason::Manual => settings.keep_recent_tokens,
-            CompactReason::Threshold | CompactReason::Overflow => settings.keep_in(window),
+            CompactReason::Threshold | CompactReason::Overflow => {
+                settings.keep_in(window, fixed_tokens)
+            }
         };
         let (plan, estimated) = self.record.read(|store| {
             let plan = CompactionPlan::new(store.tree(), keep_recent_tokens);
@@ -209,10 +192,10 @@ impl Engine {
         };
         let smaller = estimate_before as f64 * (1.0 - settings.min_reduction);
         let scale = estimate_before as f64 / tokens_before.max(1) as f64;
-        let fitting = settings.tokens_max(window) as f64 * scale;
         let tokens_max = match wanted.reason {
             CompactReason::Manual => smaller,
-            CompactReason::Threshold | CompactReason::Overflow => smaller.min(fitting),
+            CompactReason::Threshold => smaller.min(settings.tokens_max(window) as f64 * scale),
+            CompactReason::Overflow => smaller.min((window - window / 8) as f64 * scale),
         };
         let reserve = settings.reserve_in(window);
         let room = window.saturating_sub(reserve) * ROOM_SHARE.0 / ROOM_SHARE.1;
@@ -250,16 +233,28 @@ impl Engine {
         wanted: &Wanted<'_>,
         spent: &mut Spent,
     ) -> Result<Outcome, Stop> {
-        let mut written = None;
-        let mut problem = None;
-        match self.write_summary(outline, wanted, spent).await {
-            Ok(text) => written = Some(text),
+        let by_hook = match self
+            .hooks
+            .before_compact(&outline.plan, outline.tokens_before, wanted)
+            .await
+        {
+            CompactVerdict::Continue => None,
+            CompactVerdict::Summary(text) => Some(text),
+            CompactVerdict::Cancel(why) => return Ok(Outcome::Failed(why)),
+        };
+        let from_hook = by_hook.is_some().then_some(true);
+        let asked = match by_hook {
+            Some(text) => Ok(text),
+            None => self.write_summary(outline, wanted, spent).await,
+        };
+        let (written, problem) = match asked {
+            Ok(text) => (Some(text), None),
             Err(NoSummary::Stop(stop)) => return Err(stop),
             Err(NoSummary::Unusable(why)) if wanted.reason == CompactReason::Manual => {
                 return Ok(Outcome::Failed(why));
             }
-            Err(NoSummary::Unusable(why)) => problem = Some(why),
-        }
+            Err(NoSummary::Unusable(why)) => (None, Some(why)),
+        };
         let Some(short) = self.shortened(outline, written.as_deref()) else {
             return Ok(Outcome::Failed(problem.unwrap_or_else(|| {
                 "the summary is not shorter than the conversation".to_owned()
@@ -268,7 +263,7 @@ impl Engine {
         if short.form != Form::Summary {
             tell_fallback(short.form, problem.as_deref(), wanted.feed).await;
         }
-        let entry_id = self.keep(&short, outline.tokens_before)?;
+        let entry_id = self.keep(&short, outline.tokens_before, from_hook)?;
         Ok(Outcome::Done(Compacted {
             entry_id,
             tokens_before: outline.tokens_before,
@@ -277,94 +272,13 @@ impl Engine {
         }))
     }
 
-    async fn write_summary(
-        &mut self,
-        outline: &Outline,
-        wanted: &Wanted<'_>,
-        spent: &mut Spent,
-    ) -> Result<String, NoSummary> {
-        let unusable = |why: &str| NoSummary::Unusable(why.to_owned());
-        if !outline.gains_by_summary(wanted.reason, self.compaction.min_reduction) {
-            return Err(unusable("what could be summarised is too little"));
-        }
-        let sum = |count: fn(&SummaryRequest) -> u64| outline.requests.iter().map(count).sum();
-        let calls = NextCall {
-            first: false,
-            prompt_tokens: sum(|request| text_tokens(&request.text)),
-            output_tokens: sum(|request| request.output_tokens),
-            model: self.client.model(),
-        };
-        if !self.accounts.affords(calls) {
-            return Err(unusable("the budget has no room for a summary"));
-        }
-        let mut parts = Vec::new();
-        for request in &outline.requests {
-            parts.push(self.ask(request, wanted, spent).await?);
-        }
-        Ok(summary::join(&parts))
-    }
-
-    /// One part of the summary.
-    async fn ask(
-        &mut self,
-        question: &SummaryRequest,
-        wanted: &Wanted<'_>,
-        spent: &mut Spent,
-    ) -> Result<String, NoSummary> {
-        let sampling = Sampling {
-            // A summary needs care, but no long reflection.
-            thinking: self.client.model().clamp_thinking(ThinkingLevel::Low),
-            max_output_tokens: question.output_tokens,
-            chunks: Chunks::None,
-            ..self.sampling.clone()
-        };
-        let message = UserMessage::text(question.text.as_str(), clock::unix_ms());
-        let request = Request {
-            system: summary::SYSTEM.to_owned(),
-            messages: Arc::new(vec![Arc::new(Message::User(message))]),
-            tools: Arc::from([]),
-            thinking: sampling.thinking,
-            max_output_tokens: sampling.max_output_tokens,
-            temperature: sampling.temperature,
-            session_id: self.id.clone(),
-        };
-        let sampler = Sampler {
-            client: &self.client,
-            sampling: &sampling,
-            deadline: self.deadline,
-            activity: &self.activity,
-            hooks: &self.hooks,
-            feed: wanted.feed.clone(),
-        };
-        let sampled = sampler.reply(&request, wanted.interrupt).await;
-        let sampled = sampled.map_err(no_summary)?;
-        self.book_summary(&sampled, text_tokens(&question.text), spent);
-        summary::accept(&sampled.message).map_err(|why| NoSummary::Unusable(why.to_owned()))
-    }
-
-    fn book_summary(&mut self, sampled: &Sampled, prompt_tokens: u64, spent: &mut Spent) {
-        let reply = &sampled.message;
-        if sampled.usage_known {
-            self.accounts.book_summary(&reply.usage);
-            spent.usage.add(&reply.usage);
-        } else {
-            let mut usage = Usage {
-                input: prompt_tokens,
-                output: estimate::reply_tokens(reply),
-                ..Usage::default()
-            };
-            usage.cost = self.client.model().cost(&usage).unwrap_or_default();
-            self.accounts.book_summary_estimate(&usage);
-        }
-        let known = sampled.usage_known && self.client.model().price.is_some();
-        spent.cost_usd = match spent.cost_usd {
-            Some(cost) if known => Some(cost + reply.usage.cost.total),
-            _ => None,
-        };
-    }
-
     /// Writes the entry that the next request begins with.
-    fn keep(&self, short: &Shortened, tokens_before: u64) -> Result<EntryId, StoreError> {
+    fn keep(
+        &self,
+        short: &Shortened,
+        tokens_before: u64,
+        from_hook: Option<bool>,
+    ) -> Result<EntryId, StoreError> {
         let first_kept_entry_id = match &short.first_kept {
             Some(id) => id.clone(),
             // An entry that no model sees: of what stays there is nothing.
@@ -378,7 +292,7 @@ impl Engine {
             first_kept_entry_id,
             tokens_before,
             details: Some(short.details()),
-            from_hook: None,
+            from_hook,
         })
     }
 
@@ -403,15 +317,6 @@ impl Outline {
         let share = after as f64 / self.estimate_before.max(1) as f64;
         (self.tokens_before as f64 * share).round() as u64
     }
-
-    /// Whether even a summary of no length could save enough. One who asks for
-    /// a summary gets it.
-    fn gains_by_summary(&self, reason: CompactReason, min_reduction: f64) -> bool {
-        let messages = self.plan.history.iter().chain(&self.plan.prefix);
-        let tokens: u64 = messages.map(|one| estimate::message_tokens(one)).sum();
-        let needed = self.estimate_before as f64 * min_reduction;
-        !self.plan.is_empty() && (reason == CompactReason::Manual || tokens as f64 >= needed)
-    }
 }
 
 /// What `compact:exec` says went wrong.
@@ -421,27 +326,6 @@ fn why(outcome: &Result<Outcome, Stop>) -> Option<String> {
         Ok(Outcome::Nothing) => Some("there is nothing to leave out".to_owned()),
         Ok(Outcome::Failed(why)) => Some(why.clone()),
         Err(stop) => Some(stop.to_string()),
-    }
-}
-
-/// Whether the conversation can be shortened without the summary that failed.
-fn no_summary(stop: Stop) -> NoSummary {
-    let hopeless = match &stop {
-        Stop::Model { error, .. } => matches!(
-            error.kind,
-            ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Script
-        ),
-        Stop::Incomplete(_) => false,
-        Stop::Interrupted(_)
-        | Stop::Limit(_)
-        | Stop::Denied(_)
-        | Stop::Store(_)
-        | Stop::UnknownPrice(_) => true,
-    };
-    if hopeless {
-        NoSummary::Stop(stop)
-    } else {
-        NoSummary::Unusable(stop.to_string())
     }
 }
 

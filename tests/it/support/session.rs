@@ -19,8 +19,8 @@ use agent::message::Message;
 use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
 use agent::policy::{Mode, Permissions, Policy, Surroundings};
 use agent::session::{
-    Answer, Interrupt, Limits, PromptOptions, Session, SessionError, SessionOptions, Stop,
-    Workbench, WorkingCopy,
+    Answer, Compaction, Interrupt, Limits, PromptOptions, Session, SessionError, SessionOptions,
+    Stop, Workbench, WorkingCopy,
 };
 use agent::store::{Durability, Header, Store};
 use agent::tool::{CommandSettings, Place, Toolset};
@@ -53,6 +53,8 @@ pub(crate) struct Stage {
     pub(crate) hooks: Hooks,
     /// 4,000.
     pub(crate) max_output_tokens: u64,
+    /// The default one.
+    pub(crate) compaction: Compaction,
     /// Whether the conversation is kept in a file.
     pub(crate) on_disk: bool,
     /// None.
@@ -75,6 +77,7 @@ impl Stage {
             },
             hooks: Hooks::new(),
             max_output_tokens: 4_000,
+            compaction: Compaction::default(),
             on_disk: false,
             resources: Resources::default(),
         }
@@ -86,6 +89,13 @@ impl Stage {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
         self
+    }
+
+    /// A session whose model may have replies left over.
+    pub(crate) fn lenient(replies: Value) -> Self {
+        let mut stage = Self::new(replies);
+        stage.script["strict"] = false.into();
+        stage
     }
 
     /// Adds a tool.
@@ -162,6 +172,7 @@ impl Stage {
         options.deadline = clock::monotonic() + self.limits.timeout;
         options.limits = self.limits.clone();
         options.resources = Arc::new(self.resources.clone());
+        options.compaction = self.compaction;
         options
     }
 
@@ -256,6 +267,11 @@ impl Play {
             SessionError::Stopped(stop) => Arc::try_unwrap(stop).unwrap(),
             other => panic!("{other}"),
         })
+    }
+
+    /// Keeps the events that came outside prompts.
+    pub(crate) fn drain(&mut self) {
+        drain(&mut self.events, &mut self.kept);
     }
 
     /// Drops a running prompt as soon as `until` says so.

@@ -1,0 +1,181 @@
+//! Compacts a kept session: opens it, asks the model, tells what goes wrong.
+
+use std::path::{Path, PathBuf};
+
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::console::Console;
+use crate::cli::exit::Exit;
+use crate::clock::Activity;
+use crate::event::{Emission, EventKind, Reason};
+use crate::model::{self, Client, ClientOptions};
+use crate::report::neutral;
+use crate::run::Signals;
+use crate::session::{Cause, Compacted, Compaction, Session, SessionError, SessionOptions, Stop};
+use crate::store::{Durability, SessionTree, Store};
+use crate::task;
+
+use super::place::{Opened, refuse};
+
+/// Events that may wait.
+const EVENTS_MAX: usize = 64;
+
+/// What is asked for.
+pub(super) struct Order<'o> {
+    pub(super) model: Option<&'o str>,
+    pub(super) base_url: Option<&'o str>,
+    pub(super) keep_recent_tokens: u64,
+    pub(super) instructions: Option<&'o str>,
+}
+
+/// Why there is no summary.
+struct Trouble {
+    reason: Reason,
+    message: String,
+}
+
+impl Trouble {
+    fn new(reason: Reason, message: impl ToString) -> Self {
+        Self {
+            reason,
+            message: message.to_string(),
+        }
+    }
+
+    fn of(stop: &Stop) -> Self {
+        let mut trouble = Self::new(stop.reason(), stop);
+        for hint in stop.hints() {
+            trouble.message.push_str(&format!("\n  hint: {hint}"));
+        }
+        trouble
+    }
+}
+
+/// Compacts the session.
+///
+/// # Errors
+/// The exit, told already.
+pub(super) fn compact(
+    opened: &Opened,
+    order: &Order<'_>,
+    console: &Console,
+) -> Result<Compacted, Exit> {
+    let told = |trouble: Trouble| {
+        console.complain(&format!("agent: {}\n", neutral(&trouble.message)));
+        Exit::Reason(trouble.reason)
+    };
+    let activity = Activity::new();
+    let client = client(&opened.tree, order, &activity, console).map_err(told)?;
+    let store = Store::open(&opened.path, Durability::Step, console.redactor())
+        .map_err(|error| refuse(&error, console))?
+        .store;
+    let (sender, events) = mpsc::channel(EVENTS_MAX);
+    let cwd = PathBuf::from(&opened.tree.header().cwd);
+    let mut options = SessionOptions::new(client, activity, cwd, sender);
+    options.store = store;
+    options.compaction = Compaction {
+        keep_recent_tokens: order.keep_recent_tokens,
+        ..Compaction::default()
+    };
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| told(Trouble::new(Reason::Internal, error)))?;
+    runtime
+        .block_on(converse(options, events, order.instructions, console))
+        .map_err(told)
+}
+
+/// The model that is asked: the one of the flag, else that of the session.
+fn client(
+    tree: &SessionTree,
+    order: &Order<'_>,
+    activity: &Activity,
+    console: &Console,
+) -> Result<Client, Trouble> {
+    let own = || {
+        let (provider, id) = tree.model()?;
+        Some(format!("{provider}/{id}"))
+    };
+    let name = order.model.map(str::to_owned).or_else(own);
+    let Some(name) = name else {
+        let message = "the session names no model; give --model provider/id";
+        return Err(Trouble::new(Reason::Usage, message));
+    };
+    let options = ClientOptions::new(activity.clone());
+    let resolve = |base_url| {
+        model::resolve(&name, base_url).map_err(|error| Trouble::new(Reason::BadTask, error))
+    };
+    let mut found = resolve(order.base_url)?;
+    if let Some(path) = name.strip_prefix(task::SCRIPTED) {
+        let script = task::load_script(Path::new(path))
+            .map_err(|problem| Trouble::new(problem.kind.reason(), &problem))?;
+        return Ok(Client::scripted(found, script, options));
+    }
+    let environment = console.environment();
+    if order.base_url.is_none()
+        && let Some(url) = environment.base_url(&found)
+    {
+        found = resolve(Some(url))?;
+    }
+    let key = environment
+        .api_key(&found)
+        .map_err(|message| Trouble::new(Reason::Auth, message))?;
+    Client::http(found, key, options).map_err(|error| {
+        Trouble::of(&Stop::Model {
+            error: Box::new(error),
+            because: model::GiveUp::NotRetryable,
+        })
+    })
+}
+
+async fn converse(
+    options: SessionOptions,
+    mut events: Receiver<Emission>,
+    instructions: Option<&str>,
+    console: &Console,
+) -> Result<Compacted, Trouble> {
+    let mut signals = Signals::listen().map_err(|error| Trouble::new(Reason::Internal, error))?;
+    let created = Session::create(options).await;
+    let session = created.map_err(|stop| Trouble::of(&stop))?.session;
+    let mut signal = None;
+    let outcome = {
+        let compacting = session.compact(instructions);
+        tokio::pin!(compacting);
+        loop {
+            tokio::select! {
+                biased;
+                Some(emission) = events.recv() => warn(&emission.kind, console),
+                number = signals.next() => {
+                    signal = Some(number);
+                    session.cancel().await;
+                }
+                outcome = &mut compacting => break outcome,
+            }
+        }
+    };
+    let stored = session.close(&CancellationToken::new()).await.stored;
+    while let Ok(emission) = events.try_recv() {
+        warn(&emission.kind, console);
+    }
+    if let Some(number) = signal {
+        return Err(Trouble::of(&Stop::Interrupted(Cause::Signal(number))));
+    }
+    let compacted = outcome.map_err(|error| match error {
+        SessionError::Stopped(stop) => Trouble::of(&stop),
+        SessionError::NothingToCompact | SessionError::NotCompacted(_) => {
+            Trouble::new(Reason::Incomplete, error)
+        }
+        other => Trouble::new(Reason::Internal, other),
+    })?;
+    stored.map_err(|error| Trouble::new(Reason::Io, error))?;
+    Ok(compacted)
+}
+
+fn warn(kind: &EventKind, console: &Console) {
+    if let EventKind::Warning(warning) = kind {
+        console.complain(&format!("agent: {}\n", neutral(&warning.message)));
+    }
+}
