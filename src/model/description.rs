@@ -187,8 +187,11 @@ impl Model {
 
     /// The offered level nearest to `level`: upward first, then downward.
     pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
-        let upward = LEVELS.iter().filter(|other| **other >= level);
-        let downward = LEVELS.iter().rev().filter(|other| **other < level);
+        let upward = ThinkingLevel::ALL.iter().filter(|other| **other >= level);
+        let downward = ThinkingLevel::ALL
+            .iter()
+            .rev()
+            .filter(|other| **other < level);
         upward
             .chain(downward)
             .copied()
@@ -250,16 +253,6 @@ impl Model {
         self.base_url.starts_with("http://") && !endpoint::is_loopback(&self.base_url)
     }
 }
-
-const LEVELS: [ThinkingLevel; 7] = [
-    ThinkingLevel::Off,
-    ThinkingLevel::Minimal,
-    ThinkingLevel::Low,
-    ThinkingLevel::Medium,
-    ThinkingLevel::High,
-    ThinkingLevel::Xhigh,
-    ThinkingLevel::Max,
-];
 
 #[expect(
     clippy::cast_precision_loss,

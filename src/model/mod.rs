@@ -95,6 +95,22 @@ pub enum ThinkingLevel {
 }
 
 impl ThinkingLevel {
+    /// All levels, from the least to the most.
+    pub const ALL: [Self; 7] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
+        Self::Max,
+    ];
+
+    /// The level with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
     /// The name in files and events.
     pub fn name(self) -> &'static str {
         match self {

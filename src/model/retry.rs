@@ -60,6 +60,18 @@ pub enum GiveUp {
     DeadlineTooNear,
 }
 
+impl GiveUp {
+    /// The stable name, in snake case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotRetryable => "not_retryable",
+            Self::AttemptsSpent => "attempts_spent",
+            Self::WaitTooLong => "wait_too_long",
+            Self::DeadlineTooNear => "deadline_too_near",
+        }
+    }
+}
+
 impl RetryPolicy {
     /// Decides after `attempt` (from 1) failed with `error`. `remaining` is the
     /// run's own time; `jitter` picks a duration between zero and its argument.

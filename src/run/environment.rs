@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::model::Model;
+use crate::session::{Credential, Credentials};
 use crate::task::{self, Inherit, Job};
 
 /// The process's environment, read once.
@@ -77,6 +78,17 @@ impl Environment {
         self.value("HOME").map(PathBuf::from)
     }
 
+    /// What the environment knows of each model, asked when it is needed.
+    pub fn credentials(&self) -> Credentials {
+        let environment = self.clone();
+        Credentials::new(move |model| {
+            Ok(Credential {
+                key: environment.api_key(model)?,
+                base_url: environment.base_url(model).map(str::to_owned),
+            })
+        })
+    }
+
     /// The user's directory for agents: what `AGENT_DIR` names, from `cwd`, and
     /// for a prompt of the command line otherwise `~/.config/agent`. A task file
     /// shall mean the same on every machine, so it gets nothing of this one
@@ -98,10 +110,7 @@ impl Environment {
 
     /// The key for a model: from its variable, or from the file that
     /// `<variable>_FILE` names.
-    ///
-    /// # Errors
-    /// When such a file cannot be read.
-    pub fn api_key(&self, model: &Model) -> Result<Option<String>, String> {
+    pub(super) fn api_key(&self, model: &Model) -> Result<Option<String>, String> {
         for name in &model.api_key_env {
             if let Some(key) = self.value(name) {
                 return Ok(Some(key.trim().to_owned()));
@@ -118,7 +127,7 @@ impl Environment {
 
     /// The endpoint that the environment asks for: `ANTHROPIC_BASE_URL` beside
     /// `ANTHROPIC_API_KEY`.
-    pub fn base_url(&self, model: &Model) -> Option<&str> {
+    fn base_url(&self, model: &Model) -> Option<&str> {
         model.api_key_env.iter().find_map(|name| {
             let prefix = name.strip_suffix("_API_KEY")?;
             self.value(&format!("{prefix}_BASE_URL"))

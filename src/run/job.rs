@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::hook::{CommandHook, HookCommand, Hooks};
-use crate::model::{self, Client, ClientOptions, Model, ModelError};
+use crate::model::{self, Client, ClientOptions};
 use crate::policy::{Permissions, Policy, Surroundings};
 use crate::session::{
-    Answer, Cause, Closed, Expand, Instructions, Interrupt, PromptOptions, QueueMode, Sampling,
-    Session, SessionError, SessionOptions, Stop,
+    Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
+    QueueMode, Sampling, Session, SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
 use crate::task::{self, Isolation, Job};
@@ -228,14 +228,16 @@ async fn open_session(
 ) -> Result<Session, Trouble> {
     let settings = &context.settings;
     let activity = Activity::new();
-    let client = client(job, settings, activity.clone())?;
-    let sampling = sampling(job, settings, client.model());
+    let models = models(job, settings, activity.clone())?;
     let policy = policy(job, settings, site, job.permissions.clone());
     let resources = resources::load(job, context, &site.workspace, policy).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
     let kept = kept(job, settings, site).await?;
     let options = SessionOptions {
-        sampling,
+        models,
+        model: job.settings.model.clone(),
+        thinking: Some(job.settings.thinking),
+        sampling: sampling(job, settings),
         workbench: workbench(job, settings, site, permissions),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
@@ -255,7 +257,6 @@ async fn open_session(
         activity,
         events: context.events.clone(),
         job: job.name.clone(),
-        client,
     };
     let created = Session::create(options).await;
     let session = created.map_err(|stop| Trouble::of(&stop))?.session;
@@ -277,48 +278,40 @@ fn main_place(job: &Job, session: &Session) -> Place {
     }
 }
 
-fn client(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Client, Trouble> {
-    let name = job.settings.model.as_deref().ok_or_else(no_model)?;
+/// The models of the job: the one that it names, and those of the environment.
+fn models(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Models, Trouble> {
     let mut options = ClientOptions::new(activity);
     // A silent provider is tried again within the run's own limit, which would
     // otherwise always end the run first.
     let silence = job.limits.idle_timeout / 2;
     options.idle_timeout = silence;
     options.header_timeout = options.header_timeout.min(silence);
-    let resolve = |base_url: Option<&str>| {
-        model::resolve(name, base_url)
-            .map_err(|error| Trouble::new(Reason::BadTask, "model", error))
-    };
-    let mut model = resolve(job.settings.base_url.as_deref())?;
-    if let Some(path) = name.strip_prefix(task::SCRIPTED) {
-        return scripted(path, model, options);
+    let name = job.settings.model.as_deref();
+    let mut models = Models::new(settings.environment.credentials(), options.clone());
+    if let Some(url) = &job.settings.base_url {
+        models = models.with_base_url(url);
     }
-    if job.settings.base_url.is_none()
-        && let Some(url) = settings.environment.base_url(&model)
-    {
-        model = resolve(Some(url))?;
+    if let Some(path) = name.and_then(|name| name.strip_prefix(task::SCRIPTED)) {
+        models = models.with_client(scripted(path, job, options)?);
     }
-    let key = settings
-        .environment
-        .api_key(&model)
-        .map_err(|message| Trouble::new(Reason::Auth, "auth", message))?;
-    Client::http(model, key, options).map_err(|error| Trouble::of_model(&error))
+    Ok(models)
 }
 
-fn scripted(path: &str, model: Model, options: ClientOptions) -> Result<Client, Trouble> {
+fn scripted(path: &str, job: &Job, options: ClientOptions) -> Result<Client, Trouble> {
+    let name = format!("{}{path}", task::SCRIPTED);
+    let model = model::resolve(&name, job.settings.base_url.as_deref())
+        .map_err(|error| Trouble::new(Reason::BadTask, "model", error))?;
     let script = task::load_script(Path::new(path))
         .map_err(|problem| Trouble::new(problem.kind.reason(), "script", problem))?;
     Ok(Client::scripted(model, script, options))
 }
 
-fn sampling(job: &Job, settings: &RunSettings, model: &Model) -> Sampling {
+fn sampling(job: &Job, settings: &RunSettings) -> Sampling {
     Sampling {
-        thinking: job.settings.thinking,
         max_output_tokens: job
             .settings
             .max_output_tokens
-            .unwrap_or(OUTPUT_TOKENS_DEFAULT)
-            .min(model.max_output_tokens),
+            .unwrap_or(OUTPUT_TOKENS_DEFAULT),
         temperature: job.settings.temperature,
         retry: job.retry.clone(),
         chunks: settings.chunks,
@@ -397,14 +390,6 @@ async fn kept(job: &Job, settings: &RunSettings, site: &Site) -> Result<Kept, Tr
         .map_err(|error| Trouble::new(store_reason(&error), "session_file", error))
 }
 
-fn no_model() -> Trouble {
-    let mut trouble = Trouble::new(Reason::BadTask, "model", "no model is named");
-    trouble.error.hints = vec![
-        "set settings.model in the task or AGENT_MODEL, or give --model provider/id".to_owned(),
-    ];
-    trouble
-}
-
 impl Trouble {
     fn new(reason: Reason, code: &str, message: impl ToString) -> Self {
         Self {
@@ -417,21 +402,19 @@ impl Trouble {
         }
     }
 
-    fn of_model(error: &ModelError) -> Self {
-        Self::of(&Stop::Model {
-            error: Box::new(error.clone()),
-            because: model::GiveUp::NotRetryable,
-        })
-    }
-
     fn of(stop: &Stop) -> Self {
+        let mut hints = stop.hints();
+        if matches!(stop, Stop::NoModel(error) if matches!(**error, ChoiceError::NoModel { .. })) {
+            let ours = "set settings.model in the task or AGENT_MODEL, or give --model provider/id";
+            hints.insert(0, ours.to_owned());
+        }
         Self {
             reason: stop.reason(),
             error: ErrorReport {
                 code: stop.code().to_owned(),
                 message: stop.to_string(),
                 http_status: stop.http_status(),
-                hints: stop.hints(),
+                hints,
             },
         }
     }

@@ -10,9 +10,9 @@ use crate::clock::{self, Activity};
 use crate::context::Resources;
 use crate::event::{Emission, Place};
 use crate::hook::Hooks;
-use crate::model::Client;
 use crate::store::Store;
 
+use super::asked::Asked;
 use super::budget::Accounts;
 use super::compact::Compaction;
 use super::engine::{Engine, Progress, Words, system_prompt};
@@ -30,7 +30,6 @@ use super::working_copy::WorkingCopy;
 /// The parts of a session's options that a fork shares.
 #[derive(Debug)]
 pub(super) struct Blueprint {
-    client: Client,
     sampling: Sampling,
     limits: Limits,
     deadline: Instant,
@@ -48,7 +47,6 @@ pub(super) struct Blueprint {
 impl Blueprint {
     pub(super) fn of(options: &SessionOptions) -> Self {
         Self {
-            client: options.client.clone(),
             sampling: options.sampling.clone(),
             limits: options.limits.clone(),
             deadline: options.deadline,
@@ -69,16 +67,19 @@ impl Blueprint {
         self.deadline
     }
 
-    /// The window of the model.
-    pub(super) fn context_window(&self) -> u64 {
-        self.client.model().context_window
-    }
-
     /// The options of a session of the same kind over `store`, with books,
     /// tools and a memory of files of its own.
-    pub(super) fn options(&self, store: Store, workbench: &Workbench) -> SessionOptions {
+    pub(super) fn options(
+        &self,
+        store: Store,
+        workbench: &Workbench,
+        asked: &Asked,
+    ) -> SessionOptions {
+        let (models, model, thinking) = asked.handed_on();
         SessionOptions {
-            client: self.client.clone(),
+            models,
+            model: Some(model),
+            thinking: Some(thinking),
             sampling: self.sampling.clone(),
             workbench: workbench.forked(),
             working_copy: self.working_copy.anew(),
@@ -99,8 +100,8 @@ impl Blueprint {
 
 impl Engine {
     /// Puts an engine together.
-    pub(super) fn assemble(options: SessionOptions) -> (Self, QueueMode) {
-        let model = options.client.model();
+    pub(super) fn assemble(options: SessionOptions, asked: Arc<Asked>) -> (Self, QueueMode) {
+        let asking = asked.asking();
         let id = options.store.tree().header().id.clone();
         let feed = Feed::new(
             options.events,
@@ -112,11 +113,7 @@ impl Engine {
                 step: None,
             },
         );
-        let accounts = Accounts::new(options.limits, options.deadline, model);
-        let sampling = Sampling {
-            thinking: model.clamp_thinking(options.sampling.thinking),
-            ..options.sampling
-        };
+        let accounts = Accounts::new(options.limits, options.deadline, asking.client.model());
         let tools = options.workbench.toolbox().active();
         let words = Words {
             instructions: options.instructions,
@@ -134,8 +131,9 @@ impl Engine {
             context: ContextMeter::new(&system, tools.definitions()),
             system,
             tools,
-            client: options.client,
-            sampling,
+            asked,
+            asking,
+            sampling: options.sampling,
             words,
             compaction: options.compaction,
             compactions: 0,

@@ -20,7 +20,10 @@ pub type Budget = BTreeMap<LimitKind, Spent>;
 pub(super) struct Accounts {
     pub(super) limits: Limits,
     started: Instant,
+    /// Whether a price is known, so that money is counted.
     priced: bool,
+    /// Whether no model was without a price.
+    all_priced: bool,
     pub(super) turns: u32,
     pub(super) tokens: u64,
     pub(super) cost: f64,
@@ -37,6 +40,28 @@ pub(super) struct Accounts {
     warned: BTreeSet<(LimitKind, usize)>,
 }
 
+/// Refuses a model or warns of it when its price is unknown.
+pub(super) fn check_price(limits: &Limits, model: &Model) -> Result<Option<Warning>, Stop> {
+    if model.price.is_some() {
+        return Ok(None);
+    }
+    let fail = match limits.on_unknown_price {
+        OnUnknownPrice::Fail => true,
+        OnUnknownPrice::Auto => limits.cost_cap_asked,
+        OnUnknownPrice::TokensOnly => false,
+    };
+    if fail {
+        return Err(Stop::UnknownPrice(model.full_id()));
+    }
+    Ok(Some(Warning {
+        code: "unknown_price".to_owned(),
+        message: format!(
+            "the price of {} is unknown: its cost is not counted, limits.max_tokens holds",
+            model.full_id()
+        ),
+    }))
+}
+
 impl Accounts {
     /// Books for a session whose time is up at `deadline`.
     pub(super) fn new(limits: Limits, deadline: Instant, model: &Model) -> Self {
@@ -46,6 +71,7 @@ impl Accounts {
             limits,
             started: started.unwrap_or_else(clock::monotonic),
             priced: model.price.is_some(),
+            all_priced: model.price.is_some(),
             turns: 0,
             tokens: 0,
             cost: 0.0,
@@ -71,7 +97,7 @@ impl Accounts {
     /// What the session has cost in US dollars; none when a price or a usage
     /// is unknown.
     pub(super) fn cost_usd(&self) -> Option<f64> {
-        (self.priced && self.usage_known).then_some(self.cost)
+        (self.all_priced && self.usage_known).then_some(self.cost)
     }
 
     /// The sums of the tokens that providers told.
@@ -85,28 +111,11 @@ impl Accounts {
         }
     }
 
-    /// Refuses or warns when the model's price is unknown.
-    pub(super) async fn check_price(&self, model: &Model, feed: &Feed) -> Result<(), Stop> {
-        if self.priced {
-            return Ok(());
-        }
-        let fail = match self.limits.on_unknown_price {
-            OnUnknownPrice::Fail => true,
-            OnUnknownPrice::Auto => self.limits.cost_cap_asked,
-            OnUnknownPrice::TokensOnly => false,
-        };
-        if fail {
-            return Err(Stop::UnknownPrice(model.full_id()));
-        }
-        feed.send(EventKind::Warning(Warning {
-            code: "unknown_price".to_owned(),
-            message: format!(
-                "the price of {} is unknown: its cost is not counted, limits.max_tokens holds",
-                model.full_id()
-            ),
-        }))
-        .await;
-        Ok(())
+    /// Another model answers from here on.
+    pub(super) fn take_up(&mut self, model: &Model) {
+        let priced = model.price.is_some();
+        self.priced |= priced;
+        self.all_priced &= priced;
     }
 
     /// Books a reply.

@@ -285,6 +285,11 @@ impl Desk {
         }
     }
 
+    /// Does a moment's work with the engine, if it rests.
+    pub(super) fn with_engine<T>(&self, work: impl FnOnce(&mut Engine) -> T) -> Option<T> {
+        self.lock().engine.as_deref_mut().map(work)
+    }
+
     /// The engine, for good; none after a crash. Only at rest.
     pub(super) fn take_engine(&self) -> Option<Box<Engine>> {
         self.lock().engine.take()

@@ -17,9 +17,13 @@ pub(super) fn status(outcome: &Result<Answer, Stop>) -> TurnStatus {
         Ok(_) => TurnStatus::Ok,
         Err(Stop::Limit(_) | Stop::Denied(_)) => TurnStatus::Limit,
         Err(Stop::Interrupted(_)) => TurnStatus::Cancelled,
-        Err(Stop::Incomplete(_) | Stop::Model { .. } | Stop::Store(_) | Stop::UnknownPrice(_)) => {
-            TurnStatus::Error
-        }
+        Err(
+            Stop::Incomplete(_)
+            | Stop::NoModel(_)
+            | Stop::Model { .. }
+            | Stop::Store(_)
+            | Stop::UnknownPrice(_),
+        ) => TurnStatus::Error,
     }
 }
 
@@ -63,7 +67,7 @@ pub(super) async fn tell_stop(accounts: &Accounts, stop: &Stop, feed: &Feed) {
             ModelErrorKind::BadResponse | ModelErrorKind::Script => SessionErrorType::ModelError,
             _ => SessionErrorType::ApiError,
         },
-        Stop::Store(_) | Stop::UnknownPrice(_) => SessionErrorType::FatalError,
+        Stop::NoModel(_) | Stop::Store(_) | Stop::UnknownPrice(_) => SessionErrorType::FatalError,
     };
     feed.send(EventKind::SessionError(SessionError {
         error_type,

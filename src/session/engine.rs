@@ -10,10 +10,11 @@ use crate::event::{
     EventKind, MessageSource, SessionReady, UserMessageEvent, Warning, WindowUsage,
 };
 use crate::message::{Content, Message, UserMessage};
-use crate::model::Client;
+use crate::model::Model;
 use crate::policy::Policy;
 use crate::store::{EntryId, EntryKind, StoreError};
 
+use super::asked::{self, Asked, Asking};
 use super::budget::{Accounts, Budget};
 use super::compact::Compaction;
 use super::desk::Desk;
@@ -38,7 +39,9 @@ const ALLOW_RULES_SHOWN: usize = 50;
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) id: String,
-    pub(super) client: Client,
+    pub(super) asked: Arc<Asked>,
+    /// The model of the next request.
+    pub(super) asking: Arc<Asking>,
     pub(super) sampling: Sampling,
     pub(super) words: Words,
     pub(super) compaction: Compaction,
@@ -109,6 +112,13 @@ impl Engine {
             outcome = turn::run(self, prompt) => outcome,
             never = watchdog => match never {},
         };
+        // What was changed during the last reply is written down, too, and what
+        // the user ran meanwhile.
+        let changed = self.take_up_model();
+        let outcome = match changed.and_then(|()| self.record.keep_deferred()) {
+            Ok(()) => outcome,
+            Err(error) => outcome.and(Err(error.into())),
+        };
         self.publish();
         outcome
     }
@@ -131,6 +141,29 @@ impl Engine {
             self.tools = tools;
             self.measure_anew();
         }
+    }
+
+    /// Takes up the model and the thinking level as they are now, and writes
+    /// down what changed.
+    pub(super) fn take_up_model(&mut self) -> Result<(), StoreError> {
+        let asking = self.asked.asking();
+        if Arc::ptr_eq(&asking, &self.asking) {
+            return Ok(());
+        }
+        self.accounts.take_up(asking.client.model());
+        self.asking = asking;
+        self.record_model()
+    }
+
+    /// The model of the next request.
+    pub(super) fn model(&self) -> &Model {
+        self.asking.client.model()
+    }
+
+    /// The most tokens of a reply of the model.
+    pub(super) fn output_tokens_max(&self) -> u64 {
+        let most = self.model().max_output_tokens;
+        self.sampling.max_output_tokens.min(most)
     }
 
     /// The system prompt of the next request.
@@ -165,17 +198,16 @@ impl Engine {
         Ok(entry)
     }
 
-    /// Writes which model answers from here on and how much it thinks, as far as
-    /// the session file does not say so.
-    pub(super) fn record_start(&mut self) -> Result<(), Stop> {
-        let model = self.client.model();
-        let level = self.sampling.thinking.name();
-        let (same_model, same_level) = self.record.read(|store| {
+    /// Writes which model answers and how much it thinks, where the session
+    /// does not say so yet.
+    pub(super) fn record_model(&self) -> Result<(), StoreError> {
+        let model = self.model();
+        let thinking = self.asking.thinking.name();
+        let (same_model, same_thinking) = self.record.read(|store| {
             let tree = store.tree();
-            let current = (model.provider.as_str(), model.id.as_str());
             (
-                tree.model() == Some(current),
-                tree.thinking_level() == Some(level),
+                tree.model() == Some((model.provider.as_str(), model.id.as_str())),
+                tree.thinking_level() == Some(thinking),
             )
         });
         if !same_model {
@@ -184,9 +216,9 @@ impl Engine {
                 model_id: model.id.clone(),
             })?;
         }
-        if !same_level {
+        if !same_thinking {
             self.record.append(EntryKind::ThinkingLevelChange {
-                thinking_level: level.to_owned(),
+                thinking_level: thinking.to_owned(),
             })?;
         }
         Ok(())
@@ -194,7 +226,7 @@ impl Engine {
 
     /// Says that the session takes input.
     pub(super) async fn announce(&self) {
-        let model = self.client.model();
+        let model = self.model();
         let resources = &self.words.resources;
         let history_loaded = self
             .record
@@ -211,7 +243,7 @@ impl Engine {
                 },
                 project_input_history: Vec::new(),
                 model: model.full_id(),
-                thinking_level: self.sampling.thinking.name().to_owned(),
+                thinking_level: self.asking.thinking.name().to_owned(),
                 tools: self.tools.names(),
                 permission_mode: self.workbench.policy().mode().to_string(),
                 project_files: names(&resources.project, |file| &file.path),
@@ -219,16 +251,13 @@ impl Engine {
                 templates: names(&resources.templates, |template| &template.name),
             }))
             .await;
-        if model.sends_key_in_clear() {
-            self.feed
-                .send(EventKind::Warning(Warning {
-                    code: "key_in_clear".to_owned(),
-                    message: format!(
-                        "the key for {} travels unencrypted to {}",
-                        model.provider, model.base_url
-                    ),
-                }))
-                .await;
+        self.warn(asked::key_in_clear(model)).await;
+    }
+
+    /// Tells of what should be known.
+    pub(super) async fn warn(&self, warnings: impl IntoIterator<Item = Warning>) {
+        for warning in warnings {
+            self.feed.send(EventKind::Warning(warning)).await;
         }
     }
 }

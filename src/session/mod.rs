@@ -41,6 +41,7 @@
 //! ```
 
 mod arguments;
+mod asked;
 mod blueprint;
 mod budget;
 mod call;
@@ -59,6 +60,7 @@ mod interrupt;
 mod judge;
 mod limits;
 mod mend;
+mod models;
 mod options;
 mod prepare;
 mod queue;
@@ -66,6 +68,7 @@ mod record;
 mod refusal;
 mod repeat;
 mod sample;
+mod shell;
 mod stats;
 mod stop;
 mod toolbox;
@@ -82,10 +85,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{EventKind, PendingCounts};
+use crate::event::{EventKind, PendingCounts, Warning};
 use crate::message::{Image, Message};
 use crate::store::Store;
 
+use asked::Asked;
 use blueprint::Blueprint;
 use compact::Outcome;
 use desk::{Admission, Desk};
@@ -103,9 +107,11 @@ pub use estimate::{ContextTokens, ContextUsage, EstimatedTokens};
 pub use expand::Expand;
 pub use interrupt::{Cause, Interrupt};
 pub use limits::{DenialLimits, Limits, OnExhausted, OnUnknownPrice};
+pub use models::{ChoiceError, Chosen, Credential, Credentials, Models, Pick};
 pub use options::{Chunks, Instructions, Sampling, SessionOptions};
 pub use queue::{PendingMessage, PendingQuery, PendingStatus, QueueMode, QueueSource};
 pub use refusal::SessionError;
+pub use shell::BashOptions;
 pub use stats::Stats;
 pub use stop::{Answer, Stop};
 pub use toolbox::{ToolDescriptor, ToolSource, Tools};
@@ -124,6 +130,7 @@ pub struct Session {
     record: Arc<Record>,
     workbench: Arc<Workbench>,
     desk: Arc<Desk>,
+    asked: Arc<Asked>,
     progress: Arc<Mutex<Progress>>,
     blueprint: Blueprint,
     hooks: SessionHooks,
@@ -158,16 +165,25 @@ impl Session {
     /// Creates a session and announces it with `session:ready`.
     ///
     /// # Errors
-    /// [`Stop::UnknownPrice`] when the limits need a price that nobody knows;
+    /// [`Stop::NoModel`] when there is no model to ask, and [`Stop::Model`] when
+    /// it has no usable key; [`Stop::UnknownPrice`] when the limits need a price that nobody knows;
     /// [`Stop::Store`] when the session file cannot be written.
     pub async fn create(options: SessionOptions) -> Result<Created, Stop> {
+        let (asked, fallback) = Asked::choose(&options)?;
+        let asked = Arc::new(asked);
         let blueprint = Blueprint::of(&options);
-        let (engine, steering) = Engine::assemble(options);
-        let mut engine = Box::new(engine);
-        engine.record_start()?;
+        let (engine, steering) = Engine::assemble(options, Arc::clone(&asked));
+        let engine = Box::new(engine);
+        engine.record_model()?;
         engine.announce().await;
-        let model = engine.client.model();
-        engine.accounts.check_price(model, &engine.feed).await?;
+        let told = fallback.clone().map(|message| Warning {
+            code: "model_fallback".to_owned(),
+            message,
+        });
+        engine.warn(told).await;
+        let model = engine.model();
+        let unpriced = budget::check_price(engine.accounts.limits(), model)?;
+        engine.warn(unpriced).await;
         engine.publish();
         Ok(Created {
             session: Self {
@@ -177,11 +193,12 @@ impl Session {
                 progress: Arc::clone(&engine.progress),
                 hooks: engine.hooks.clone(),
                 feed: engine.feed.clone(),
+                asked,
                 desk: Arc::new(Desk::new(engine, steering)),
                 blueprint,
                 drivers: Mutex::default(),
             },
-            model_fallback_message: None,
+            model_fallback_message: fallback,
         })
     }
 
@@ -239,7 +256,7 @@ impl Session {
 
     /// How full the model's window is.
     pub fn context_usage(&self) -> ContextUsage {
-        let window = self.blueprint.context_window();
+        let window = self.asked.asking().client.model().context_window;
         self.record
             .read(|store| ContextUsage::of(store.tree(), window))
     }
@@ -396,7 +413,8 @@ impl Session {
     pub async fn close(self, cancel: &CancellationToken) -> Closed {
         self.cancel().await;
         self.desk.at_rest().await;
-        let stored = self.record.write(Store::close);
+        let kept = self.record.keep_deferred();
+        let stored = kept.and(self.record.write(Store::close));
         let Some(engine) = self.desk.take_engine() else {
             return Closed {
                 stored,
@@ -411,7 +429,7 @@ impl Session {
         Closed {
             stored,
             changes,
-            scripted: engine.client.finish(),
+            scripted: self.asked.finish(),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::tool::{CommandSettings, Place, Toolset};
 
 use super::compact::Compaction;
 use super::limits::Limits;
+use super::models::Models;
 use super::queue::QueueMode;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
@@ -27,8 +28,13 @@ const OUTPUT_TOKENS_DEFAULT: u64 = 32_000;
 /// Everything a session is made of.
 #[derive(Debug)]
 pub struct SessionOptions {
-    /// The model.
-    pub client: Client,
+    /// The models that it may ask.
+    pub models: Models,
+    /// The model to ask, `provider/id`; none leaves the choice to the session
+    /// that goes on, the default, or the credentials that there are.
+    pub model: Option<String>,
+    /// How much it thinks; none as in the session that goes on, else the default.
+    pub thinking: Option<ThinkingLevel>,
     /// How it is asked.
     pub sampling: Sampling,
     /// The tools, the policy over them, and what they need.
@@ -52,7 +58,7 @@ pub struct SessionOptions {
     pub compaction: Compaction,
     /// How many steering messages a poll takes.
     pub steering: QueueMode,
-    /// Touched when a model or a tool is heard; the same that `client` touches.
+    /// Touched when a model or a tool is heard; the same that `models` touch.
     pub activity: Activity,
     /// Where events go; bounded, so that a slow reader slows the session.
     pub events: mpsc::Sender<Emission>,
@@ -72,9 +78,7 @@ pub struct Instructions {
 /// How a model is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampling {
-    /// How much to think; clamped to the model.
-    pub thinking: ThinkingLevel,
-    /// The most tokens of a reply.
+    /// The most tokens of a reply, unless the model's own limit is lower.
     pub max_output_tokens: u64,
     /// The sampling temperature.
     pub temperature: Option<f64>,
@@ -97,11 +101,22 @@ pub enum Chunks {
 }
 
 impl SessionOptions {
-    /// A session in `workspace` without tools and without a file, under the
+    /// A session with one model in `workspace` without tools and without a file, under the
     /// default limits, of which nobody is told what changes. Every field may be
     /// replaced.
     pub fn new(
         client: Client,
+        activity: Activity,
+        workspace: impl Into<PathBuf>,
+        events: mpsc::Sender<Emission>,
+    ) -> Self {
+        let models = Models::of(client, activity.clone());
+        Self::with_models(models, activity, workspace, events)
+    }
+
+    /// The same with a choice of models, of which it asks the default.
+    pub fn with_models(
+        models: Models,
         activity: Activity,
         workspace: impl Into<PathBuf>,
         events: mpsc::Sender<Emission>,
@@ -123,10 +138,10 @@ impl SessionOptions {
             home: None,
         };
         Self {
-            sampling: Sampling {
-                max_output_tokens: client.model().max_output_tokens.min(OUTPUT_TOKENS_DEFAULT),
-                ..Sampling::default()
-            },
+            models,
+            model: None,
+            thinking: None,
+            sampling: Sampling::default(),
             workbench: Workbench::new(
                 Toolset::default(),
                 Arc::new(Policy::new(Permissions::default(), surroundings)),
@@ -146,7 +161,6 @@ impl SessionOptions {
             activity,
             events,
             job: "session".to_owned(),
-            client,
         }
     }
 }
@@ -154,7 +168,6 @@ impl SessionOptions {
 impl Default for Sampling {
     fn default() -> Self {
         Self {
-            thinking: ThinkingLevel::default(),
             max_output_tokens: OUTPUT_TOKENS_DEFAULT,
             temperature: None,
             retry: RetryPolicy::default(),

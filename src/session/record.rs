@@ -1,12 +1,12 @@
 //! The session's store, shared by the running turn and everybody who looks at
 //! the conversation meanwhile. The lock is held for single entries only.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::event::MessageSource;
 use crate::message::Message;
-use crate::store::{EntryId, EntryKind, Store, StoreError};
+use crate::store::{BashExecution, EntryId, EntryKind, Store, StoreError};
 
 /// A store that several may look at.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ struct Kept {
     store: Store,
     /// Where the user messages of this process came from.
     sources: HashMap<EntryId, MessageSource>,
+    /// Commands of the user's that ended while a prompt ran.
+    deferred: VecDeque<Arc<BashExecution>>,
 }
 
 impl Record {
@@ -27,6 +29,7 @@ impl Record {
             kept: Mutex::new(Kept {
                 store,
                 sources: HashMap::new(),
+                deferred: VecDeque::new(),
             }),
         }
     }
@@ -47,6 +50,23 @@ impl Record {
 
     pub(super) fn append_message(&self, message: Message) -> Result<EntryId, StoreError> {
         self.append(EntryKind::message(message))
+    }
+
+    /// Takes in a command of the user's, to be kept between prompts: within one it
+    /// could come between a call and its result.
+    pub(super) fn defer(&self, ran: Arc<BashExecution>) {
+        self.lock().deferred.push_back(ran);
+    }
+
+    /// Keeps the commands that were taken in.
+    pub(super) fn keep_deferred(&self) -> Result<(), StoreError> {
+        let kept = &mut *self.lock();
+        while let Some(ran) = kept.deferred.front() {
+            kept.store
+                .append(EntryKind::BashExecution(Arc::clone(ran)))?;
+            kept.deferred.pop_front();
+        }
+        Ok(())
     }
 
     /// Remembers where a user message came from.

@@ -6,6 +6,7 @@ use crate::hook::CancelVerdict;
 use crate::store::{EntryId, StoreError, TreeError};
 
 use super::interrupt::Cause;
+use super::models::ChoiceError;
 use super::stop::Stop;
 
 /// Why a session did not do what it was asked.
@@ -42,6 +43,12 @@ pub enum SessionError {
     /// Too many messages wait.
     #[error("the queue is full: {0} messages wait")]
     QueueFull(usize),
+    /// The model that was named cannot be asked.
+    #[error(transparent)]
+    NoModel(#[from] ChoiceError),
+    /// The command could not be started.
+    #[error("{0}")]
+    Command(String),
     /// A tool of that name exists already.
     #[error(transparent)]
     DuplicateTool(#[from] crate::tool::DuplicateTool),

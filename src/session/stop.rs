@@ -1,11 +1,14 @@
 //! How a turn ends.
 
+use std::time::Duration;
+
 use crate::event::{LimitKind, Reason};
 use crate::message::Usage;
 use crate::model::{GiveUp, ModelError, ModelErrorKind};
 use crate::store::StoreError;
 
 use super::interrupt::Cause;
+use super::models::ChoiceError;
 
 /// A turn's final answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +47,11 @@ pub enum Stop {
     /// The model ended without a usable answer.
     #[error("{0}")]
     Incomplete(String),
+    /// No model can be asked.
+    #[error("{0}")]
+    NoModel(Box<ChoiceError>),
     /// The model could not be asked.
-    #[error("{error}")]
+    #[error("{error}{}", given_up(.error, *.because))]
     Model {
         /// The last error.
         #[source]
@@ -75,6 +81,10 @@ impl Stop {
             Self::Limit(_) => Reason::Budget,
             Self::Denied(_) => Reason::Denied,
             Self::Incomplete(_) => Reason::Incomplete,
+            Self::NoModel(error) => match **error {
+                ChoiceError::Credentials(_) | ChoiceError::Client(_) => Reason::Auth,
+                ChoiceError::Unknown(_) | ChoiceError::NoModel { .. } => Reason::BadTask,
+            },
             Self::Model { error, because } => model_reason(error, *because),
             Self::Store(_) => Reason::Io,
             Self::UnknownPrice(_) => Reason::Config,
@@ -84,7 +94,17 @@ impl Stop {
     /// What to do next, for people.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Model { error, .. } => error.hints.clone(),
+            Self::NoModel(error) => error.hints(),
+            Self::Model { error, because } => {
+                let mut hints = error.hints.clone();
+                if *because == GiveUp::WaitTooLong {
+                    hints.push(
+                        "come back later, or raise limits.max_retry_wait and limits.timeout"
+                            .to_owned(),
+                    );
+                }
+                hints
+            }
             Self::Limit(kind) => vec![format!("raise limits.{}", limit_field(*kind))],
             Self::UnknownPrice(_) => vec![
                 "set limits.on_unknown_price: tokens_only and rely on limits.max_tokens".to_owned(),
@@ -99,13 +119,15 @@ impl Stop {
 
     /// What machines may want to know of the error beyond its message.
     pub fn details(&self) -> Option<serde_json::Value> {
-        let Self::Model { error, .. } = self else {
+        let Self::Model { error, because } = self else {
             return None;
         };
         Some(serde_json::json!({
             "httpStatus": error.http_status,
             "providerCode": error.code,
             "requestId": error.request_id,
+            "retryAfterMs": error.retry_after.map(milliseconds),
+            "gaveUp": because.name(),
         }))
     }
 
@@ -126,6 +148,10 @@ impl Stop {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Model { error, .. } => error.kind.name(),
+            Self::NoModel(error) => match **error {
+                ChoiceError::Credentials(_) | ChoiceError::Client(_) => "auth",
+                ChoiceError::Unknown(_) | ChoiceError::NoModel { .. } => "model",
+            },
             Self::UnknownPrice(_) => "unknown_price",
             Self::Store(_) => "session_file",
             Self::Limit(_) => "limit",
@@ -135,11 +161,46 @@ impl Stop {
     }
 }
 
+impl From<ChoiceError> for Stop {
+    fn from(error: ChoiceError) -> Self {
+        match error {
+            ChoiceError::Client(error) => Self::Model {
+                error,
+                because: GiveUp::NotRetryable,
+            },
+            other => Self::NoModel(Box::new(other)),
+        }
+    }
+}
+
+fn milliseconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why a failure that passes was not waited for.
+fn given_up(error: &ModelError, because: GiveUp) -> String {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    match (because, error.retry_after) {
+        (GiveUp::WaitTooLong, Some(wait)) if wait > YEAR => {
+            "; it asks to wait for more than a year".to_owned()
+        }
+        (GiveUp::WaitTooLong, Some(wait)) => format!(
+            "; it asks to wait {} s, which is longer than allowed or left",
+            wait.as_secs_f64().ceil()
+        ),
+        (GiveUp::DeadlineTooNear, _) => {
+            "; the time that is left is too short for another attempt".to_owned()
+        }
+        (GiveUp::WaitTooLong | GiveUp::NotRetryable | GiveUp::AttemptsSpent, _) => String::new(),
+    }
+}
+
 fn model_reason(error: &ModelError, because: GiveUp) -> Reason {
     match error.kind {
         ModelErrorKind::Auth | ModelErrorKind::Quota => Reason::Auth,
         ModelErrorKind::RateLimited => Reason::RateLimited,
-        ModelErrorKind::Overloaded if because == GiveUp::WaitTooLong => Reason::RateLimited,
+        // It would have passed, but not soon.
+        _ if because == GiveUp::WaitTooLong => Reason::RateLimited,
         ModelErrorKind::Overloaded
         | ModelErrorKind::Unavailable
         | ModelErrorKind::Timeout

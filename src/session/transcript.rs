@@ -31,6 +31,8 @@ pub enum TranscriptSource {
     Assistant,
     /// A tool.
     Tool,
+    /// A command that the user ran beside the conversation.
+    Shell,
     /// The engine itself.
     Engine,
 }
@@ -64,6 +66,15 @@ pub enum TranscriptKind {
         /// Whether it failed.
         is_error: bool,
     },
+    /// What the user ran beside the conversation.
+    Command {
+        /// The command line.
+        command: String,
+        /// What it printed.
+        output: String,
+        /// Its exit code; none when it was stopped.
+        exit_code: Option<i32>,
+    },
     /// The summary that stands for an earlier part or for another branch.
     Summary(String),
 }
@@ -95,6 +106,7 @@ fn source_of(entry: &Entry, sources: &HashMap<EntryId, MessageSource>) -> Transc
             Message::Assistant(_) => TranscriptSource::Assistant,
             Message::ToolResult(_) => TranscriptSource::Tool,
         },
+        EntryKind::BashExecution(_) => TranscriptSource::Shell,
         _ => TranscriptSource::Engine,
     }
 }
@@ -111,6 +123,11 @@ fn pieces_of(entry: &Entry) -> Vec<TranscriptKind> {
                 is_error: result.is_error,
             }],
         },
+        EntryKind::BashExecution(ran) => vec![TranscriptKind::Command {
+            command: ran.command.clone(),
+            output: ran.output.clone(),
+            exit_code: ran.exit_code,
+        }],
         EntryKind::CustomMessage { content, .. } => content.iter().map(piece_of).collect(),
         EntryKind::Compaction { summary, .. } | EntryKind::BranchSummary { summary, .. } => {
             vec![TranscriptKind::Summary(summary.clone())]

@@ -193,7 +193,7 @@ impl Session {
         let store = self.record.read(|store| store.fork_at(at.as_ref()))?;
         let from_entry = store.tree().leaf().map(|leaf| leaf.id.to_string());
         let session_id = store.tree().header().id.clone();
-        let options = self.blueprint.options(store, &self.workbench);
+        let options = self.blueprint.options(store, &self.workbench, &self.asked);
         let Created { session, .. } = Session::create(options).await?;
         self.feed
             .send(EventKind::SessionForked(SessionForked {

@@ -82,6 +82,7 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
 /// Puts the input behind a valid history.
 fn accept(engine: &Engine, expanded: &Expanded, source: MessageSource) -> Result<EntryId, Stop> {
     mend::answer_open_calls(&engine.record)?;
+    engine.record.keep_deferred()?;
     let entry = engine.append_user(expanded.content(), source)?;
     // The first flush runs while the model is asked.
     engine.record.write(Store::step_ended)?;
@@ -137,6 +138,7 @@ impl Turn<'_> {
             }
             self.hear_steering().await?;
             self.engine.take_up_tools();
+            self.engine.take_up_model()?;
             if self.engine.may_compact() && self.engine.is_near_window() {
                 self.compact(CompactReason::Threshold, &self.feed.clone())
                     .await?;
@@ -144,7 +146,7 @@ impl Turn<'_> {
             let plan = self.plan().await?;
             let feed = self.feed.in_step(self.steps + 1);
             feed.send(EventKind::StepStart(StepStart {
-                model: self.engine.client.model().full_id(),
+                model: self.engine.model().full_id(),
                 closing: plan.closing.is_some(),
             }))
             .await;
@@ -190,8 +192,8 @@ impl Turn<'_> {
         let next = NextCall {
             first: self.steps == 0,
             prompt_tokens,
-            output_tokens: engine.sampling.max_output_tokens,
-            model: engine.client.model(),
+            output_tokens: engine.output_tokens_max(),
+            model: engine.model(),
         };
         let plan = |output_tokens, tools| StepPlan {
             prompt_tokens,
@@ -306,13 +308,13 @@ impl Turn<'_> {
             } else {
                 Arc::from([])
             },
-            thinking: engine.sampling.thinking,
+            thinking: engine.asking.thinking,
             max_output_tokens: plan.output_tokens,
             temperature: engine.sampling.temperature,
             session_id: engine.id.clone(),
         };
         Sampler {
-            client: &engine.client,
+            client: &engine.asking.client,
             sampling: &engine.sampling,
             deadline: engine.deadline,
             activity: &engine.activity,
@@ -336,7 +338,7 @@ impl Turn<'_> {
         if !text.trim().is_empty() {
             engine.last_text.clone_from(&text);
         }
-        let model = engine.client.model();
+        let model = engine.model();
         feed.send(EventKind::MessageComplete(Box::new(MessageComplete {
             agent_id: "main".to_owned(),
             reasoning: reply.thinking(),
@@ -384,15 +386,14 @@ impl Turn<'_> {
             output: estimate::reply_tokens(reply),
             ..Usage::default()
         };
-        let model = engine.client.model();
-        usage.cost = model.cost(&usage).unwrap_or_default();
+        usage.cost = engine.model().cost(&usage).unwrap_or_default();
         if engine.accounts.book_estimate(&usage) {
             feed.send(EventKind::Warning(Warning {
                 code: "usage_missing".to_owned(),
                 message: format!(
                     "{} does not say how many tokens a reply used: the budgets count an estimate, \
                      the cost is unknown",
-                    model.full_id()
+                    engine.model().full_id()
                 ),
             }))
             .await;
@@ -426,7 +427,7 @@ impl Turn<'_> {
 
     /// The reply's cost; none when the price or the usage is unknown.
     fn cost(&self, sampled: &Sampled) -> Option<f64> {
-        let priced = self.engine.client.model().price.is_some();
+        let priced = self.engine.model().price.is_some();
         (priced && sampled.usage_known).then_some(sampled.message.usage.cost.total)
     }
 }

@@ -147,7 +147,7 @@ pub fn list(roots: &[PathBuf]) -> Listing {
 pub fn find(roots: &[PathBuf], text: &str) -> Result<Found, FindError> {
     let path = Path::new(text);
     let ending = path.extension().is_some_and(|end| end == "jsonl");
-    let is_path = text.contains('/') || ending || (!text.is_empty() && path.is_dir());
+    let is_path = text.contains('/') || ending || (!text.is_empty() && path.exists());
     if is_path && !path.is_dir() {
         let id = header(path)?.header.id;
         let path = path.to_owned();

@@ -148,6 +148,21 @@ impl Capture {
         }
     }
 
+    /// The end of the output, and whether there was more.
+    pub(super) fn end(&self) -> (String, bool) {
+        let cut = truncate::tail(&self.text);
+        let truncated = cut.truncated || !matches!(self.spill, Spill::NotNeeded);
+        (cut.text.to_owned(), truncated)
+    }
+
+    /// The file with the whole output.
+    pub(super) fn spilled(&self) -> Option<&Path> {
+        match &self.spill {
+            Spill::File(_) => self.spill_path.as_deref(),
+            Spill::NotNeeded | Spill::Lost(_) => None,
+        }
+    }
+
     /// What is shown, and whether it is a part.
     pub(super) fn shown(&self) -> (String, bool) {
         let cut = truncate::tail(&self.text);
@@ -169,12 +184,8 @@ impl Capture {
 
     /// Where the whole output is, for viewers.
     pub(super) fn details(&self) -> Option<Value> {
-        match (&self.spill, &self.spill_path) {
-            (Spill::File(_), Some(path)) => {
-                Some(json!({ "outputPath": path, "outputBytes": self.bytes }))
-            }
-            (Spill::File(_) | Spill::NotNeeded | Spill::Lost(_), _) => None,
-        }
+        let path = self.spilled()?;
+        Some(json!({ "outputPath": path, "outputBytes": self.bytes }))
     }
 
     fn spill_notice(&self) -> String {

@@ -21,6 +21,7 @@ use crate::secret::Redactor;
 
 mod bash;
 mod capture;
+mod command;
 mod diff;
 mod door;
 mod edit;
@@ -38,6 +39,7 @@ mod walk;
 mod work;
 mod write;
 
+pub use command::{CommandOutput, run_command};
 pub use ledger::{BeforeImage, FileLedger, Fingerprint, Freshness};
 pub use permit::Permit;
 

@@ -83,7 +83,7 @@ fn what_is_no_session_is_refused() {
     let table = [
         ("nowhere.jsonl", 66, "nowhere.jsonl"),
         ("words.txt", 65, "is no session"),
-        (".", 65, "no regular file"),
+        (".", 66, "no session"),
     ];
     for (file, code, expect) in table {
         let done = Cli::new()

@@ -13,7 +13,9 @@ use crate::event::{Emission, EventKind, Reason};
 use crate::model::{self, Client, ClientOptions};
 use crate::report::neutral;
 use crate::run::Signals;
-use crate::session::{Cause, Compacted, Compaction, Session, SessionError, SessionOptions, Stop};
+use crate::session::{
+    Cause, Compacted, Compaction, Models, Session, SessionError, SessionOptions, Stop,
+};
 use crate::store::{Durability, SessionTree, Store};
 use crate::task;
 
@@ -105,30 +107,19 @@ fn client(
         return Err(Trouble::new(Reason::Usage, message));
     };
     let options = ClientOptions::new(activity.clone());
-    let resolve = |base_url| {
-        model::resolve(&name, base_url).map_err(|error| Trouble::new(Reason::BadTask, error))
-    };
-    let mut found = resolve(order.base_url)?;
+    let mut models = Models::new(console.environment().credentials(), options.clone());
+    if let Some(url) = order.base_url {
+        models = models.with_base_url(url);
+    }
     if let Some(path) = name.strip_prefix(task::SCRIPTED) {
+        let model = model::resolve(&name, order.base_url)
+            .map_err(|error| Trouble::new(Reason::BadTask, error))?;
         let script = task::load_script(Path::new(path))
             .map_err(|problem| Trouble::new(problem.kind.reason(), &problem))?;
-        return Ok(Client::scripted(found, script, options));
+        models = models.with_client(Client::scripted(model, script, options));
     }
-    let environment = console.environment();
-    if order.base_url.is_none()
-        && let Some(url) = environment.base_url(&found)
-    {
-        found = resolve(Some(url))?;
-    }
-    let key = environment
-        .api_key(&found)
-        .map_err(|message| Trouble::new(Reason::Auth, message))?;
-    Client::http(found, key, options).map_err(|error| {
-        Trouble::of(&Stop::Model {
-            error: Box::new(error),
-            because: model::GiveUp::NotRetryable,
-        })
-    })
+    let client = models.client(&name);
+    client.map_err(|error| Trouble::of(&Stop::from(error)))
 }
 
 async fn converse(

@@ -50,7 +50,7 @@ impl Engine {
             first: false,
             prompt_tokens: sum(|request| text_tokens(&request.text)),
             output_tokens: sum(|request| request.output_tokens),
-            model: self.client.model(),
+            model: self.model(),
         };
         if !self.accounts.affords(calls) {
             return Err(unusable("the budget has no room for a summary"));
@@ -70,8 +70,6 @@ impl Engine {
         spent: &mut Spent,
     ) -> Result<String, NoSummary> {
         let sampling = Sampling {
-            // A summary needs care, but no long reflection.
-            thinking: self.client.model().clamp_thinking(ThinkingLevel::Low),
             max_output_tokens: question.output_tokens,
             chunks: Chunks::None,
             ..self.sampling.clone()
@@ -81,13 +79,14 @@ impl Engine {
             system: summary::SYSTEM.to_owned(),
             messages: Arc::new(vec![Arc::new(Message::User(message))]),
             tools: Arc::from([]),
-            thinking: sampling.thinking,
+            // A summary needs care, but no long reflection.
+            thinking: self.model().clamp_thinking(ThinkingLevel::Low),
             max_output_tokens: sampling.max_output_tokens,
             temperature: sampling.temperature,
             session_id: self.id.clone(),
         };
         let sampler = Sampler {
-            client: &self.client,
+            client: &self.asking.client,
             sampling: &sampling,
             deadline: self.deadline,
             activity: &self.activity,
@@ -111,10 +110,10 @@ impl Engine {
                 output: estimate::reply_tokens(reply),
                 ..Usage::default()
             };
-            usage.cost = self.client.model().cost(&usage).unwrap_or_default();
+            usage.cost = self.model().cost(&usage).unwrap_or_default();
             self.accounts.book_summary_estimate(&usage);
         }
-        let known = sampled.usage_known && self.client.model().price.is_some();
+        let known = sampled.usage_known && self.model().price.is_some();
         spent.cost_usd = match spent.cost_usd {
             Some(cost) if known => Some(cost + reply.usage.cost.total),
             _ => None,
@@ -144,6 +143,7 @@ fn no_summary(stop: Stop) -> NoSummary {
         Stop::Interrupted(_)
         | Stop::Limit(_)
         | Stop::Denied(_)
+        | Stop::NoModel(_)
         | Stop::Store(_)
         | Stop::UnknownPrice(_) => true,
     };

@@ -74,7 +74,7 @@ impl Engine {
 
     /// Whether the next request would come too near the window.
     pub(in crate::session) fn is_near_window(&mut self) -> bool {
-        let window = self.client.model().context_window;
+        let window = self.model().context_window;
         self.context_tokens() > self.compaction.tokens_max(window)
     }
 
@@ -169,7 +169,7 @@ impl Engine {
 
     /// What is to be done, and what it must reach.
     fn outline(&mut self, wanted: &Wanted<'_>) -> Outline {
-        let model = self.client.model();
+        let model = self.model();
         let (window, answer) = (model.context_window, model.max_output_tokens);
         let counted = self.context_tokens();
         let fixed_tokens = self.context.fixed();
@@ -240,7 +240,9 @@ impl Engine {
         {
             CompactVerdict::Continue => None,
             CompactVerdict::Summary(text) => Some(text),
-            CompactVerdict::Cancel(why) => return Ok(Outcome::Failed(why)),
+            CompactVerdict::Cancel(why) => {
+                return Ok(Outcome::Failed(format!("a hook cancelled it: {why}")));
+            }
         };
         let from_hook = by_hook.is_some().then_some(true);
         let asked = match by_hook {
@@ -300,7 +302,7 @@ impl Engine {
         feed.send(EventKind::ConversationUsage(ConversationUsage {
             usage: WindowUsage {
                 use_tokens: tokens,
-                max_tokens: self.client.model().context_window,
+                max_tokens: self.model().context_window,
                 prompt_tokens: tokens,
             },
             totals: self.accounts.totals(),

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use super::log;
 pub(crate) use super::test_tool::TestTool;
 
-/// No prompt of a test takes longer.
+/// No prompt of a test takes longer, unless it says so.
 pub(super) const PROMPT_MAX: Duration = Duration::from_secs(30);
 
 /// What a session under test is made of.
@@ -139,6 +139,7 @@ impl Stage {
                 events,
                 kept,
                 dir: self.dir,
+                patience: PROMPT_MAX,
             }),
             Err(stop) => {
                 drain(&mut events, &mut kept);
@@ -204,6 +205,8 @@ pub(crate) struct Play {
     events: mpsc::Receiver<Emission>,
     kept: Vec<Emission>,
     dir: tempfile::TempDir,
+    /// The longest that a prompt may take.
+    pub(crate) patience: Duration,
 }
 
 impl Play {
@@ -243,6 +246,7 @@ impl Play {
             session,
             events,
             kept,
+            patience,
             ..
         } = self;
         let watched = async {
@@ -259,7 +263,7 @@ impl Play {
                 }
             }
         };
-        let outcome = tokio::time::timeout(PROMPT_MAX, watched)
+        let outcome = tokio::time::timeout(*patience, watched)
             .await
             .expect("the prompt ends in time");
         drain(&mut self.events, &mut self.kept);
