@@ -55,11 +55,14 @@ pub(super) fn fit(found: Vec<Found>, warnings: &mut Vec<Warning>) -> Vec<Project
                     BYTES_MAX / 1024
                 ),
             });
+            let rest = match file.path.starts_with('/') {
+                // It lies outside the workspace and most likely cannot be read.
+                true => "",
+                false => "; read the file for the rest",
+            };
             match begin.is_empty() {
-                true => format!("[Left out: {of} are shown; read the file.]"),
-                false => {
-                    format!("{begin}\n[The first {of} are shown; read the file for the rest.]")
-                }
+                true => format!("[Left out for lack of room: {of} are shown{rest}.]"),
+                false => format!("{begin}\n[The first {of} are shown{rest}.]"),
             }
         };
         files.push(ProjectFile {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what a test relies on may panic")]
 
+use agent::store::{EntryKind, SessionTree, Store};
 use serde_json::{Value, json};
 
 use crate::support::cli::Cli;
@@ -94,4 +95,93 @@ fn what_is_no_session_is_refused() {
         assert!(done.stderr.contains(expect), "{file}: {}", done.stderr);
         assert_eq!(done.stdout, "", "{file}");
     }
+}
+
+#[test]
+fn a_session_file_is_compacted_by_the_model_that_is_named() {
+    let script = "- text: THE SUMMARY\n  expect: {contains: [\"Attend above all to this: the trees\"]}\n\
+                  - text: THE TURN\n";
+    let done = Cli::new()
+        .file("orchard.jsonl", ORCHARD)
+        .file("model.yaml", script)
+        .args([
+            "sessions",
+            "compact",
+            "orchard.jsonl",
+            "--keep-recent-tokens",
+            "1500",
+        ])
+        .args([
+            "--model",
+            "scripted/model.yaml",
+            "--instructions",
+            "the trees",
+        ])
+        .args(["--output-format", "json"])
+        .run();
+    let told: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(told["tokensBefore"], 10_094);
+    let summary = told["summary"].as_str().unwrap();
+    assert!(summary.starts_with("THE SUMMARY\n\n---\n\n"), "{summary}");
+    assert!(summary.contains("THE TURN\n\n<read-files>\n"), "{summary}");
+    let tree = Store::read(&done.cwd().join("orchard.jsonl")).unwrap();
+    // Nothing is deleted; the model sees the summary and what came after.
+    let kept = tree
+        .entries()
+        .iter()
+        .find(|entry| json!(entry.id) == told["entryId"]);
+    assert!(matches!(kept.unwrap().kind, EntryKind::Compaction { .. }));
+    let messages = tree
+        .entries()
+        .iter()
+        .filter(|entry| matches!(entry.kind, EntryKind::Message(_)));
+    assert_eq!((messages.count(), tree.messages().len()), (38, 19));
+    goes_on_as_before(&tree);
+}
+
+/// The model of the summary is not the session's.
+fn goes_on_as_before(tree: &SessionTree) {
+    assert_eq!(tree.model(), Some(("anthropic", "claude-sonnet-4-5")));
+    assert_eq!(tree.thinking_level(), Some("high"));
+}
+
+#[test]
+fn a_compaction_that_fails_says_why_and_leaves_the_session_as_it_was() {
+    let table = [
+        (
+            "- text: cut\n  stop: length\n",
+            "1500",
+            1,
+            "cut by the output limit",
+        ),
+        ("- text: never asked\n", "100000", 1, "nothing to compact"),
+        ("- error: {status: 401}\n", "1500", 77, "not authorised"),
+        ("[", "1500", 65, "model.yaml"),
+    ];
+    for (script, keep, code, expect) in table {
+        let done = Cli::new()
+            .file("orchard.jsonl", ORCHARD)
+            .file("model.yaml", script)
+            .args(["sessions", "compact", "orchard.jsonl"])
+            .args([
+                "--model",
+                "scripted/model.yaml",
+                "--keep-recent-tokens",
+                keep,
+            ])
+            .expect_code(code)
+            .run();
+        assert!(done.stderr.contains(expect), "{expect}: {}", done.stderr);
+        assert_eq!(done.stdout, "", "{expect}");
+        let tree = Store::read(&done.cwd().join("orchard.jsonl")).unwrap();
+        assert_eq!(tree.messages().len(), 38, "{expect}");
+        goes_on_as_before(&tree);
+    }
+    let keyless = Cli::new()
+        .file("orchard.jsonl", ORCHARD)
+        .args(["sessions", "compact", "orchard.jsonl"])
+        .expect_code(77)
+        .run();
+    let expect = "ANTHROPIC_API_KEY";
+    assert!(keyless.stderr.contains(expect), "{}", keyless.stderr);
 }

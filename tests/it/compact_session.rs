@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+use std::sync::Arc;
+
 use agent::event::EventKind;
+use agent::hook::{CompactVerdict, HookPoint, Hooks};
 use agent::session::{Cause, Interrupt, SessionError, Stop};
 use serde_json::json;
 
 use crate::compact_scene::{compact, layout, long, open, overflow, read, said, stage};
+use crate::support::hooks::{Heard, Probe};
 use crate::support::session::{expecting, text};
 
 #[tokio::test]
@@ -253,4 +257,34 @@ async fn repeated_calls_are_counted_across_a_compaction() {
     play.prompt(&long("Count them.")).await.unwrap();
     let told = play.end().await;
     assert_eq!(told.field("loop:detected", "count"), [json!(3)]);
+}
+
+#[tokio::test]
+async fn a_hook_supplies_the_summary_or_forbids_the_compaction() {
+    let supply = || CompactVerdict::Summary("BY A HOOK".to_owned());
+    let forbid = || CompactVerdict::Cancel("not now".to_owned());
+    let after = |contains: &str| expecting(said("done", 3_000), json!({"contains": [contains]}));
+    let table: [(fn() -> CompactVerdict, _, bool); 2] = [
+        (supply, after("BY A HOOK"), false),
+        (forbid, after("[user prompt]"), true),
+    ];
+    for (verdict, done, aborted) in table {
+        let heard = Heard::default();
+        let mut probe = Probe::new("probe", &heard).only(HookPoint::BeforeCompact);
+        probe.compact = Box::new(move |_| verdict());
+        let mut stage = stage(json!([read("a", 17_000), done]));
+        stage.hooks = Hooks::new().with_hook(Arc::new(probe));
+        let mut play = open(stage).await;
+        play.prompt(&long("[user prompt]")).await.unwrap();
+        let told = play.end().await;
+        let [exec] = told.data("compact:exec").try_into().unwrap();
+        assert_eq!(exec["aborted"], aborted, "{exec}");
+        assert_eq!(
+            exec.get("errMsg"),
+            aborted.then(|| json!("not now")).as_ref()
+        );
+        let [asked] = heard.at(HookPoint::BeforeCompact).try_into().unwrap();
+        assert_eq!(asked["reason"], "threshold");
+        assert_eq!(asked["tokens_before"], exec["tokenBefore"]);
+    }
 }

@@ -89,12 +89,12 @@ fn the_most_general_is_cut_first() {
         .collect();
     assert_eq!(
         contents[0],
-        "[Left out: 0 of 1024 bytes are shown; read the file.]"
+        "[Left out for lack of room: 0 of 1024 bytes are shown.]"
     );
     assert_eq!(
         contents[1],
         format!(
-            "{}\n[The first 16384 of 20480 bytes are shown; read the file for the rest.]",
+            "{}\n[The first 16384 of 20480 bytes are shown.]",
             text(16 * 1_024)
         )
     );
@@ -114,7 +114,10 @@ fn the_most_general_is_cut_first() {
     let loaded = scene.load();
     let content = &loaded.project[0].content;
     assert!(content.starts_with("éé"), "{content:.20}");
-    assert!(content.contains("\n[The first 32768 of 80000 bytes are shown"));
+    assert!(
+        content
+            .ends_with("\n[The first 32768 of 80000 bytes are shown; read the file for the rest.]")
+    );
     assert!(!content.contains('\u{fffd}'));
 
     let whole = "x".repeat(32 * 1_024);

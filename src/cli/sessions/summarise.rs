@@ -16,7 +16,7 @@ use crate::run::Signals;
 use crate::session::{
     Cause, Compacted, Compaction, Models, Session, SessionError, SessionOptions, Stop,
 };
-use crate::store::{Durability, SessionTree, Store};
+use crate::store::{Durability, EntryKind, SessionTree, Store, StoreError};
 use crate::task;
 
 use super::place::{Opened, refuse};
@@ -85,9 +85,31 @@ pub(super) fn compact(
         .enable_all()
         .build()
         .map_err(|error| told(Trouble::new(Reason::Internal, error)))?;
-    runtime
-        .block_on(converse(options, events, order.instructions, console))
-        .map_err(told)
+    let outcome = runtime.block_on(converse(options, events, order.instructions, console));
+    restore(opened, console).map_err(|error| refuse(&error, console))?;
+    outcome.map_err(told)
+}
+
+/// The model that wrote the summary is not the one that goes on.
+fn restore(opened: &Opened, console: &Console) -> Result<(), StoreError> {
+    let before = &opened.tree;
+    let mut store = Store::open(&opened.path, Durability::Step, console.redactor())?.store;
+    if let Some((provider, model_id)) = before.model()
+        && store.tree().model() != Some((provider, model_id))
+    {
+        store.append(EntryKind::ModelChange {
+            provider: provider.to_owned(),
+            model_id: model_id.to_owned(),
+        })?;
+    }
+    if let Some(level) = before.thinking_level()
+        && store.tree().thinking_level() != Some(level)
+    {
+        store.append(EntryKind::ThinkingLevelChange {
+            thinking_level: level.to_owned(),
+        })?;
+    }
+    store.close()
 }
 
 /// The model that is asked: the one of the flag, else that of the session.
