@@ -116,7 +116,7 @@ pub use stats::Stats;
 pub use stop::{Answer, Stop};
 pub use toolbox::{ToolDescriptor, ToolSource, Tools};
 pub use transcript::{Transcript, TranscriptKind, TranscriptSource};
-pub use tree::{ForkPoint, Forkable, Navigated, Tree};
+pub use tree::{ForkPoint, Forkable, LeftBranch, Navigated, Tree};
 pub use workbench::Workbench;
 pub use working_copy::WorkingCopy;
 

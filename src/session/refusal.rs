@@ -40,6 +40,9 @@ pub enum SessionError {
     /// A compaction failed; the conversation is as before.
     #[error("the conversation was not compacted: {0}")]
     NotCompacted(String),
+    /// The branch that would be left got no summary; the leaf is where it was.
+    #[error("the branch was not summarised: {0}")]
+    NotSummarised(String),
     /// Too many messages wait.
     #[error("the queue is full: {0} messages wait")]
     QueueFull(usize),

@@ -7,6 +7,8 @@ use crate::event::{EventKind, SessionForked, SessionTreeMoved};
 use crate::message::{Content, Message};
 use crate::store::{Entry, EntryId, EntryKind, SessionTree, Store};
 
+use super::compact::left_behind;
+use super::engine::Engine;
 use super::interrupt::Interrupt;
 use super::refusal::SessionError;
 use super::{Created, Session};
@@ -37,6 +39,18 @@ pub struct Forkable {
 pub struct Navigated {
     /// The text of the user message that was gone back behind, to say it anew.
     pub text: Option<String>,
+    /// The entry with the summary of the branch that was left.
+    pub summary: Option<EntryId>,
+}
+
+/// What becomes of the branch that a move leaves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum LeftBranch {
+    /// It stays in the file, and the model hears no more of it.
+    #[default]
+    Silent,
+    /// The model summarises it, and attends above all to this.
+    Summarised(Option<String>),
 }
 
 /// The session's tree of entries, to look at and to move in.
@@ -82,16 +96,36 @@ impl Tree<'_> {
     }
 
     /// Makes `entry` the leaf, in the same file: what is said next follows it. A
-    /// user message is gone back behind, and its text is given back.
+    /// user message is gone back behind, and its text is given back. With
+    /// [`LeftBranch::Summarised`] the model writes down what is left behind, and
+    /// the conversation goes on from that summary; [`Session::cancel`] ends it.
     ///
     /// # Errors
     /// [`SessionError::Busy`] while a prompt runs; [`SessionError::UnknownEntry`];
-    /// [`SessionError::CancelledByHook`].
-    pub async fn navigate(&self, entry: &EntryId) -> Result<Navigated, SessionError> {
-        let session = self.session;
+    /// [`SessionError::CancelledByHook`]; [`SessionError::NotSummarised`] and
+    /// [`SessionError::Stopped`] when there is no summary: nothing moved then.
+    pub async fn navigate(
+        &self,
+        entry: &EntryId,
+        left: LeftBranch,
+    ) -> Result<Navigated, SessionError> {
         // Nobody may prompt in between.
         let interrupt = Interrupt::default();
-        let lease = session.desk.lease(&interrupt)?;
+        let mut lease = self.session.desk.lease(&interrupt)?;
+        let moved = self.move_to(entry, left, lease.engine(), &interrupt).await;
+        drop(lease);
+        self.session.go_on();
+        moved
+    }
+
+    async fn move_to(
+        &self,
+        entry: &EntryId,
+        left: LeftBranch,
+        engine: &mut Engine,
+        interrupt: &Interrupt,
+    ) -> Result<Navigated, SessionError> {
+        let session = self.session;
         let target = self.read(|tree| tree.entry(entry).cloned());
         let target = target.ok_or_else(|| SessionError::UnknownEntry(entry.clone()))?;
         let text = user_text(&target);
@@ -105,18 +139,33 @@ impl Tree<'_> {
             .before_tree(old_leaf.as_ref(), entry, &session.feed, interrupt.token())
             .await;
         SessionError::unless_cancelled("move", verdict)?;
-        session
-            .record
-            .write(|store| store.move_leaf(leaf.as_ref()))?;
+        let messages = self.read(|tree| left_behind(tree, leaf.as_ref()));
+        let summary = match (left, old_leaf.clone()) {
+            (LeftBranch::Summarised(instructions), Some(from)) if !messages.is_empty() => {
+                let instructions = instructions.as_deref();
+                let asked = engine.summarise_branch(&messages, from, instructions, interrupt);
+                Some(asked.await?)
+            }
+            _ => None,
+        };
+        // On the disk before anybody learns of it.
+        let summary_entry = session.record.write(|store| {
+            store.move_leaf(leaf.as_ref())?;
+            match summary {
+                Some(summary) => store.append(summary).map(Some),
+                None => store.keep_leaf().map(|()| None),
+            }
+        })?;
         let moved = EventKind::SessionTree(SessionTreeMoved {
             old_leaf_id: old_leaf.map(|id| id.to_string()),
-            new_leaf_id: leaf.map(|id| id.to_string()),
-            summary_entry_id: None,
+            new_leaf_id: self.leaf().map(|id| id.to_string()),
+            summary_entry_id: summary_entry.as_ref().map(ToString::to_string),
         });
         session.feed.send(moved).await;
-        drop(lease);
-        session.go_on();
-        Ok(Navigated { text })
+        Ok(Navigated {
+            text,
+            summary: summary_entry,
+        })
     }
 
     /// Sets the label of an entry, or takes it away.

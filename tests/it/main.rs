@@ -98,6 +98,7 @@ mod session_schedules;
 mod session_shell;
 mod session_stops;
 mod session_switch;
+mod session_tree;
 mod session_turn;
 mod store_file;
 mod store_fork;

@@ -7,7 +7,7 @@ use agent::hook::{
     ToolVerdict,
 };
 use agent::message::{Content, Message, UserMessage};
-use agent::session::{ForkPoint, SessionError, Stop};
+use agent::session::{ForkPoint, LeftBranch, SessionError, Stop};
 use agent::tool::Toolset;
 use serde_json::{Value, json};
 
@@ -388,7 +388,11 @@ async fn forks_and_moves_happen_unless_a_hook_says_no() {
         let entry = session.tree().forkable()[0].entry_id.clone();
         let leaf = session.tree().leaf();
         let fork = session.fork(ForkPoint::Whole).await.map(|_| ());
-        let moved = session.tree().navigate(&entry).await.map(|_| ());
+        let moved = session
+            .tree()
+            .navigate(&entry, LeftBranch::Silent)
+            .await
+            .map(|_| ());
         let restored = session.tree().restore(Vec::new()).await;
         for (outcome, what) in [
             (fork, "fork"),

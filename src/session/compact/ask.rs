@@ -63,7 +63,7 @@ impl Engine {
     }
 
     /// One part of the summary.
-    async fn ask(
+    pub(super) async fn ask(
         &mut self,
         question: &SummaryRequest,
         wanted: &Wanted<'_>,

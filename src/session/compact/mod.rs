@@ -1,12 +1,14 @@
 //! Compaction: a summary takes the place of the older part of a conversation.
 //!
-//! `run` does it, in the engine, and `ask` asks the model. All else is pure: `cut` says where a
+//! `run` does it, in the engine, `ask` asks the model, and `branch` has a
+//! branch summarised that is left. All else is pure: `cut` says where a
 //! conversation may be cut, `files` which files its calls touched, `plan` what
 //! is summarised and what stays, `transcript` writes messages down as text,
 //! `summary` is what the model is asked and what becomes of its answer, and
 //! `fallback` what takes the place of a summary that is missing or too long.
 
 mod ask;
+mod branch;
 mod cut;
 mod fallback;
 mod files;
@@ -20,6 +22,7 @@ pub use plan::CompactionPlan;
 pub use run::Compacted;
 pub use summary::SummaryRequest;
 
+pub(super) use branch::left_behind;
 pub(super) use run::{Outcome, Wanted};
 
 /// When a conversation is compacted, and how.

@@ -66,6 +66,11 @@ What the user asks for in this turn.
 ## For what follows
 - What the last part relies on.";
 
+const BRANCH: &str = "The conversation above is a branch that is being left: the work goes on from \
+    an earlier point, by another way. Summarise what was tried on the branch and what came of it, \
+    so that the other way can build on it. Another model will see your summary and not the \
+    branch. Use exactly these sections:";
+
 const CLOSE: &str = "Be brief. Keep paths, names of functions and error messages exactly as they \
     are.";
 
@@ -121,6 +126,24 @@ impl CompactionPlan {
             });
         }
         requests
+    }
+}
+
+/// What the model is asked for a branch that is left. The text is estimated at
+/// no more than `room_tokens`.
+pub(super) fn branch_request(
+    left: &[Arc<Message>],
+    instructions: Option<&str>,
+    reserve_tokens: u64,
+    room_tokens: u64,
+) -> SummaryRequest {
+    let mut rest = format!("{BRANCH}\n\n{SECTIONS}\n\n{CLOSE}");
+    if let Some(instructions) = instructions {
+        rest.push_str(&format!("\n\nAttend above all to this: {instructions}"));
+    }
+    SummaryRequest {
+        text: question(left, &rest, room_tokens),
+        output_tokens: share(reserve_tokens, SUMMARY_SHARE),
     }
 }
 
