@@ -91,7 +91,6 @@ use crate::store::Store;
 
 use asked::Asked;
 use blueprint::Blueprint;
-use compact::Outcome;
 use desk::{Admission, Desk};
 use engine::{Engine, Progress};
 use feed::Feed;
@@ -354,32 +353,6 @@ impl Session {
         }
     }
 
-    /// Puts a summary in the place of the older part of the conversation;
-    /// `instructions` say what it should attend to. What runs and waits is
-    /// cancelled first. [`Session::cancel`] also ends the compaction.
-    ///
-    /// # Errors
-    /// [`SessionError::NothingToCompact`] when all messages stay anyway;
-    /// [`SessionError::NotCompacted`] when there is no summary that is shorter
-    /// than what it stands for, or no budget for it. The conversation is then as
-    /// before.
-    pub async fn compact(&self, instructions: Option<&str>) -> Result<Compacted, SessionError> {
-        self.cancel().await;
-        self.desk.at_rest().await;
-        let interrupt = Interrupt::default();
-        let afterwards = Afterwards(self);
-        let mut lease = self.desk.lease(&interrupt)?;
-        let outcome = lease.engine().compact_by_hand(instructions, &interrupt);
-        let outcome = outcome.await;
-        drop(lease);
-        drop(afterwards);
-        match outcome? {
-            Outcome::Done(compacted) => Ok(compacted),
-            Outcome::Nothing => Err(SessionError::NothingToCompact),
-            Outcome::Failed(why) => Err(SessionError::NotCompacted(why)),
-        }
-    }
-
     /// Waits until no turn runs and nothing waits.
     pub async fn at_rest(&self) {
         self.desk.at_rest().await;
@@ -472,15 +445,6 @@ impl Session {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Takes up what came meanwhile, also when the work is dropped.
-struct Afterwards<'s>(&'s Session);
-
-impl Drop for Afterwards<'_> {
-    fn drop(&mut self) {
-        self.0.go_on();
     }
 }
 

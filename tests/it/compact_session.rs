@@ -7,7 +7,7 @@ use std::sync::Arc;
 use agent::event::EventKind;
 use agent::hook::{CompactVerdict, HookPoint, Hooks};
 use agent::session::{Cause, Interrupt, SessionError, Stop};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::compact_scene::{compact, layout, long, open, overflow, read, said, stage};
 use crate::support::hooks::{Heard, Probe};
@@ -264,7 +264,8 @@ async fn a_hook_supplies_the_summary_or_forbids_the_compaction() {
     let supply = || CompactVerdict::Summary("BY A HOOK".to_owned());
     let forbid = || CompactVerdict::Cancel("not now".to_owned());
     let after = |contains: &str| expecting(said("done", 3_000), json!({"contains": [contains]}));
-    let table: [(fn() -> CompactVerdict, _, bool); 2] = [
+    type Case = (fn() -> CompactVerdict, Value, bool);
+    let table: [Case; 2] = [
         (supply, after("BY A HOOK"), false),
         (forbid, after("[user prompt]"), true),
     ];
@@ -281,7 +282,9 @@ async fn a_hook_supplies_the_summary_or_forbids_the_compaction() {
         assert_eq!(exec["aborted"], aborted, "{exec}");
         assert_eq!(
             exec.get("errMsg"),
-            aborted.then(|| json!("not now")).as_ref()
+            aborted
+                .then(|| json!("a hook cancelled it: not now"))
+                .as_ref()
         );
         let [asked] = heard.at(HookPoint::BeforeCompact).try_into().unwrap();
         assert_eq!(asked["reason"], "threshold");

@@ -10,12 +10,13 @@ use agent::task::{Kind, Overrides, load};
 
 use crate::task_case::{Case, lines};
 
-/// Runs `work` and checks that it ended within a second.
+/// Runs `work` and checks that it ended at once: what grows with a power of its
+/// input would take minutes, a busy machine a second or two.
 fn soon<T>(work: impl FnOnce() -> T) -> T {
     let start = clock::monotonic();
     let result = work();
     let took = start.elapsed();
-    assert!(took < Duration::from_secs(1), "took {took:?}");
+    assert!(took < Duration::from_secs(10), "took {took:?}");
     result
 }
 

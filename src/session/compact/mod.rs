@@ -1,14 +1,16 @@
 //! Compaction: a summary takes the place of the older part of a conversation.
 //!
-//! `run` does it, in the engine, `ask` asks the model, and `branch` has a
-//! branch summarised that is left. All else is pure: `cut` says where a
-//! conversation may be cut, `files` which files its calls touched, `plan` what
-//! is summarised and what stays, `transcript` writes messages down as text,
-//! `summary` is what the model is asked and what becomes of its answer, and
-//! `fallback` what takes the place of a summary that is missing or too long.
+//! `run` does it, in the engine; `ask` asks the model, `by_hand` is the way in
+//! for those who want it now, `branch` has a branch summarised that is left. All
+//! else is pure: `cut` says where a conversation may be cut, `files` which files
+//! its calls touched, `plan` what is summarised and what stays, `transcript`
+//! writes messages down as text, `summary` is what the model is asked and what
+//! becomes of its answer, and `fallback` what takes the place of a summary that
+//! is missing or too long.
 
 mod ask;
 mod branch;
+mod by_hand;
 mod cut;
 mod fallback;
 mod files;
