@@ -11,18 +11,19 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::hook::{CommandHook, HookCommand, Hooks};
-use crate::model::{self, Client, ClientOptions};
+use crate::model::ClientOptions;
 use crate::policy::{Permissions, Policy, Surroundings};
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
     QueueMode, Sampling, Session, SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
-use crate::task::{self, Isolation, Job};
+use crate::task::{Isolation, Job};
 use crate::tool::{CommandSettings, Toolset};
 use crate::workspace::{self, WorkspaceError};
 
 use super::changes;
+use super::default_model;
 use super::directory::{self, JobPaths};
 use super::environment;
 use super::resources;
@@ -286,24 +287,10 @@ fn models(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Model
     let silence = job.limits.idle_timeout / 2;
     options.idle_timeout = silence;
     options.header_timeout = options.header_timeout.min(silence);
-    let name = job.settings.model.as_deref();
-    let mut models = Models::new(settings.environment.credentials(), options.clone());
-    if let Some(url) = &job.settings.base_url {
-        models = models.with_base_url(url);
-    }
-    if let Some(path) = name.and_then(|name| name.strip_prefix(task::SCRIPTED)) {
-        models = models.with_client(scripted(path, job, options)?);
-    }
-    Ok(models)
-}
-
-fn scripted(path: &str, job: &Job, options: ClientOptions) -> Result<Client, Trouble> {
-    let name = format!("{}{path}", task::SCRIPTED);
-    let model = model::resolve(&name, job.settings.base_url.as_deref())
-        .map_err(|error| Trouble::new(Reason::BadTask, "model", error))?;
-    let script = task::load_script(Path::new(path))
-        .map_err(|problem| Trouble::new(problem.kind.reason(), "script", problem))?;
-    Ok(Client::scripted(model, script, options))
+    let (name, base_url) = (&job.settings.model, &job.settings.base_url);
+    let environment = &settings.environment;
+    default_model::models(environment, name.as_deref(), base_url.as_deref(), options)
+        .map_err(|problem| Trouble::new(problem.kind.reason(), "script", problem))
 }
 
 fn sampling(job: &Job, settings: &RunSettings) -> Sampling {

@@ -33,7 +33,7 @@ use crate::process;
 use crate::session::{Cause, Chunks, Interrupt, Stop};
 use crate::task::Job;
 
-pub use default_model::choose_model;
+pub use default_model::{choose_model, models};
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
 pub use environment::{Environment, command_env, known_secrets};
 pub use resume::{find_reason, find_session, session_roots, session_roots_here, store_reason};

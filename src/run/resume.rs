@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
-use crate::event::{Reason, Warning};
-use crate::model;
+use crate::event::Reason;
 use crate::store::{self, FindError, Store, StoreError};
 use crate::task::{Job, NEWEST, RUNS};
 
@@ -23,8 +20,8 @@ pub fn session_roots_here(environment: &Environment) -> Vec<PathBuf> {
     session_roots(Path::new(RUNS), environment)
 }
 
-/// Finds the session that a job goes on with. A job that names no model goes on
-/// with the one that answered last, if there are credentials for it.
+/// Finds the session that a job goes on with, and for a job that names no model
+/// the one that answered last.
 ///
 /// # Errors
 /// When there is no such session, or more than one, or it cannot be read.
@@ -37,31 +34,12 @@ pub fn find_session(job: &mut Job, environment: &Environment) -> Result<(), Find
         NEWEST => store::newest(&roots, &job.workspace.path)?,
         text => store::find(&roots, text)?,
     };
-    resume.file = Some(found.path.clone());
-    if job.settings.model.is_some() {
-        return Ok(());
+    if job.settings.model.is_none() {
+        let tree = Store::read(&found.path)?;
+        let owned = |(provider, id): (&str, &str)| (provider.to_owned(), id.to_owned());
+        resume.model = tree.model().map(owned);
     }
-    let tree = Store::read(&found.path)?;
-    let Some((provider, id)) = tree.model() else {
-        return Ok(());
-    };
-    let name = format!("{provider}/{id}");
-    let usable = model::resolve(&name, None)
-        .is_ok_and(|model| !matches!(environment.api_key(&model), Ok(None)));
-    if usable {
-        if let Some(field) = job.resolved.pointer_mut("/settings/model") {
-            *field = json!(name);
-        }
-        job.settings.model = Some(name);
-    } else {
-        job.warnings.push(Warning {
-            code: "model_fallback".to_owned(),
-            message: format!(
-                "the session was led with {name}, for which there are no credentials; \
-                 another model goes on with it"
-            ),
-        });
-    }
+    resume.file = Some(found.path);
     Ok(())
 }
 

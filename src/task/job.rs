@@ -396,6 +396,7 @@ impl Resolution<'_> {
             session,
             fork: section.fork,
             file: None,
+            model: None,
         })
     }
 

@@ -95,6 +95,8 @@ pub struct Resume {
     pub fork: bool,
     /// Its file, once it was found.
     pub file: Option<PathBuf>,
+    /// The provider and the model that answered last in it.
+    pub model: Option<(String, String)>,
 }
 
 /// Asks for the newest session of the workspace.

@@ -1,6 +1,6 @@
 //! Compacts a kept session: opens it, asks the model, tells what goes wrong.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{self, Receiver};
@@ -10,14 +10,13 @@ use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 use crate::clock::Activity;
 use crate::event::{Emission, EventKind, Reason};
-use crate::model::{self, Client, ClientOptions};
+use crate::model::ClientOptions;
 use crate::report::neutral;
-use crate::run::Signals;
+use crate::run::{self, Signals};
 use crate::session::{
     Cause, Compacted, Compaction, Models, Session, SessionError, SessionOptions, Stop,
 };
-use crate::store::{Durability, EntryKind, SessionTree, Store, StoreError};
-use crate::task;
+use crate::store::{Durability, EntryKind, Store, StoreError};
 
 use super::place::{Opened, refuse};
 
@@ -69,13 +68,14 @@ pub(super) fn compact(
         Exit::Reason(trouble.reason)
     };
     let activity = Activity::new();
-    let client = client(&opened.tree, order, &activity, console).map_err(told)?;
+    let models = models(opened, order, &activity, console).map_err(told)?;
     let store = Store::open(&opened.path, Durability::Step, console.redactor())
         .map_err(|error| refuse(&error, console))?
         .store;
     let (sender, events) = mpsc::channel(EVENTS_MAX);
     let cwd = PathBuf::from(&opened.tree.header().cwd);
-    let mut options = SessionOptions::new(client, activity, cwd, sender);
+    let mut options = SessionOptions::with_models(models, activity, cwd, sender);
+    options.model = order.model.map(str::to_owned);
     options.store = store;
     options.compaction = Compaction {
         keep_recent_tokens: order.keep_recent_tokens,
@@ -112,36 +112,22 @@ fn restore(opened: &Opened, console: &Console) -> Result<(), StoreError> {
     store.close()
 }
 
-/// The model that is asked: the one of the flag, else that of the session.
-fn client(
-    tree: &SessionTree,
+/// The models that may be asked: the one of the flag, else that of the session,
+/// and no other, because nobody would expect its price.
+fn models(
+    opened: &Opened,
     order: &Order<'_>,
     activity: &Activity,
     console: &Console,
-) -> Result<Client, Trouble> {
-    let own = || {
-        let (provider, id) = tree.model()?;
-        Some(format!("{provider}/{id}"))
-    };
-    let name = order.model.map(str::to_owned).or_else(own);
-    let Some(name) = name else {
+) -> Result<Models, Trouble> {
+    if order.model.is_none() && opened.tree.model().is_none() {
         let message = "the session names no model; give --model provider/id";
         return Err(Trouble::new(Reason::Usage, message));
-    };
+    }
     let options = ClientOptions::new(activity.clone());
-    let mut models = Models::new(console.environment().credentials(), options.clone());
-    if let Some(url) = order.base_url {
-        models = models.with_base_url(url);
-    }
-    if let Some(path) = name.strip_prefix(task::SCRIPTED) {
-        let model = model::resolve(&name, order.base_url)
-            .map_err(|error| Trouble::new(Reason::BadTask, error))?;
-        let script = task::load_script(Path::new(path))
-            .map_err(|problem| Trouble::new(problem.kind.reason(), &problem))?;
-        models = models.with_client(Client::scripted(model, script, options));
-    }
-    let client = models.client(&name);
-    client.map_err(|error| Trouble::of(&Stop::from(error)))
+    run::models(console.environment(), order.model, order.base_url, options)
+        .map(|models| models.with_candidates(Vec::<String>::new()))
+        .map_err(|problem| Trouble::new(problem.kind.reason(), &problem))
 }
 
 async fn converse(
