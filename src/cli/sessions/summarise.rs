@@ -13,9 +13,7 @@ use crate::event::{Emission, EventKind, Reason};
 use crate::model::ClientOptions;
 use crate::report::neutral;
 use crate::run::{self, Signals};
-use crate::session::{
-    Cause, Compacted, Compaction, Models, Session, SessionError, SessionOptions, Stop,
-};
+use crate::session::{Cause, Compacted, Compaction, Session, SessionError, SessionOptions, Stop};
 use crate::store::{Durability, EntryKind, Store, StoreError};
 
 use super::place::{Opened, refuse};
@@ -68,14 +66,17 @@ pub(super) fn compact(
         Exit::Reason(trouble.reason)
     };
     let activity = Activity::new();
-    let models = models(opened, order, &activity, console).map_err(told)?;
+    let name = model(opened, order).map_err(told)?;
+    let asking = ClientOptions::new(activity.clone());
+    let models = run::models(console.environment(), Some(&name), order.base_url, asking)
+        .map_err(|problem| told(Trouble::new(problem.kind.reason(), &problem)))?;
     let store = Store::open(&opened.path, Durability::Step, console.redactor())
         .map_err(|error| refuse(&error, console))?
         .store;
     let (sender, events) = mpsc::channel(EVENTS_MAX);
     let cwd = PathBuf::from(&opened.tree.header().cwd);
     let mut options = SessionOptions::with_models(models, activity, cwd, sender);
-    options.model = order.model.map(str::to_owned);
+    options.model = Some(name);
     options.store = store;
     options.compaction = Compaction {
         keep_recent_tokens: order.keep_recent_tokens,
@@ -112,22 +113,17 @@ fn restore(opened: &Opened, console: &Console) -> Result<(), StoreError> {
     store.close()
 }
 
-/// The models that may be asked: the one of the flag, else that of the session,
-/// and no other, because nobody would expect its price.
-fn models(
-    opened: &Opened,
-    order: &Order<'_>,
-    activity: &Activity,
-    console: &Console,
-) -> Result<Models, Trouble> {
-    if order.model.is_none() && opened.tree.model().is_none() {
+/// The model that is asked: the one of the flag, else that of the session, and
+/// no other, because nobody would expect its price.
+fn model(opened: &Opened, order: &Order<'_>) -> Result<String, Trouble> {
+    let own = || {
+        let (provider, id) = opened.tree.model()?;
+        Some(format!("{provider}/{id}"))
+    };
+    order.model.map(str::to_owned).or_else(own).ok_or_else(|| {
         let message = "the session names no model; give --model provider/id";
-        return Err(Trouble::new(Reason::Usage, message));
-    }
-    let options = ClientOptions::new(activity.clone());
-    run::models(console.environment(), order.model, order.base_url, options)
-        .map(|models| models.with_candidates(Vec::<String>::new()))
-        .map_err(|problem| Trouble::new(problem.kind.reason(), &problem))
+        Trouble::new(Reason::Usage, message)
+    })
 }
 
 async fn converse(
