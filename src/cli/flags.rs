@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory as _, ValueEnum};
 
 use crate::task::{self, Overrides};
 
@@ -189,8 +189,22 @@ pub(super) fn mentioned(text: &str) -> Result<String, String> {
     match text.strip_prefix('@') {
         Some(path) if !path.is_empty() && !path.contains(['"', '\n']) => Ok(path.to_owned()),
         Some(_) => Err("this cannot be the name of a file".to_owned()),
-        None => Err("this is no command; files are named as @PATH".to_owned()),
+        None => Err(match near_command(text) {
+            Some(name) => format!("this is no command; did you mean `{name}`?"),
+            None => "this is no command; files are named as @PATH".to_owned(),
+        }),
     }
+}
+
+/// The command that `word` is a misspelling of.
+fn near_command(word: &str) -> Option<String> {
+    let cli = super::Cli::command();
+    let names = cli.get_subcommands().map(clap::Command::get_name);
+    names
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
+        .min()
+        .map(|(_, name)| name.to_owned())
 }
 
 impl OutputFlags {

@@ -62,6 +62,7 @@ mod limits;
 mod mend;
 mod models;
 mod options;
+mod page;
 mod prepare;
 mod queue;
 mod record;

@@ -288,6 +288,7 @@ fn files_of_the_command_line() {
     refused(&["-p", "x", "a.txt"], 2, "files are named as @PATH");
     refused(&["@a.txt"], 2, "--prompt");
     refused(&["frobnicate"], 2, "this is no command");
+    refused(&["rnu"], 2, "did you mean `run`?");
 }
 
 #[test]

@@ -152,3 +152,20 @@ async fn a_move_needs_an_entry_and_a_session_at_rest() {
     assert_eq!(room.session.tree().label_of(&go).as_deref(), Some("start"));
     room.end().await;
 }
+
+#[tokio::test]
+async fn a_session_is_written_as_a_page() {
+    let room = Stage::new(json!([text("An <answer>.")])).room().await;
+    ask(&room, "one").await;
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    std::fs::write(&page, "an older page").unwrap();
+    room.session.export_html(&page).unwrap();
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
+    assert!(html.contains("An &lt;answer&gt;."), "{html}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    let nowhere = folder.path().join("no/page.html");
+    assert!(room.session.export_html(&nowhere).is_err());
+    room.end().await;
+}
