@@ -110,8 +110,12 @@ impl SessionOptions {
         workspace: impl Into<PathBuf>,
         events: mpsc::Sender<Emission>,
     ) -> Self {
+        let model = Some(client.model().full_id());
         let models = Models::of(client, activity.clone());
-        Self::with_models(models, activity, workspace, events)
+        Self {
+            model,
+            ..Self::with_models(models, activity, workspace, events)
+        }
     }
 
     /// The same with a choice of models, of which it asks the default.

@@ -2,8 +2,10 @@
 //! are credentials for.
 
 use agent::clock::Activity;
+use agent::event::EventKind;
 use agent::model::{Client, ClientOptions, Model, ModelErrorKind, Script, resolve};
-use agent::session::{ChoiceError, Credential, Credentials, Models, Pick};
+use agent::session::{ChoiceError, Credential, Credentials, Models, Pick, Session, SessionOptions};
+use agent::store::{EntryKind, Header, Store};
 
 const SONNET: &str = "anthropic/claude-sonnet-4-5";
 const GLM: &str = "zai/glm-5.3";
@@ -241,4 +243,27 @@ fn nothing_shows_a_key() {
         assert!(!shown.contains("sk-secret"), "{shown}");
     }
     assert!(format!("{credential:?}").contains("***"));
+}
+
+#[tokio::test]
+async fn a_client_that_was_given_takes_over_a_session_without_a_word() {
+    let mut store = Store::in_memory(Header::new("/work"));
+    let before = EntryKind::ModelChange {
+        provider: "anthropic".to_owned(),
+        model_id: "claude-sonnet-4-5".to_owned(),
+    };
+    store.append(before).unwrap();
+    let (sender, mut events) = tokio::sync::mpsc::channel(64);
+    let client = scripted("scripted/own");
+    let mut given = SessionOptions::new(client, Activity::new(), "/work", sender);
+    given.store = store;
+    let created = Session::create(given).await.unwrap();
+    assert_eq!(created.model_fallback_message, None);
+    assert_eq!(created.session.model(), "scripted/own");
+    drop(created);
+    let mut told = Vec::new();
+    while let Some(emission) = events.recv().await {
+        told.push(emission.kind);
+    }
+    assert!(matches!(told[..], [EventKind::SessionReady(_)]), "{told:?}");
 }
