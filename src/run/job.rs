@@ -15,7 +15,7 @@ use crate::model::ClientOptions;
 use crate::policy::{Permissions, Policy, Surroundings};
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
-    QueueMode, Sampling, Session, SessionError, SessionOptions, Stop,
+    QueueModes, Sampling, Session, SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
 use crate::task::{Isolation, Job};
@@ -249,7 +249,7 @@ async fn open_session(
         deadline,
         hooks: hooks(job, settings, site),
         compaction: job.compaction,
-        steering: QueueMode::default(),
+        queue: QueueModes::default(),
         instructions: Instructions {
             task: job.instructions.clone(),
             append: job.append_system_prompt.clone(),

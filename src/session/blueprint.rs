@@ -21,7 +21,7 @@ use super::feed::Feed;
 use super::hooks::SessionHooks;
 use super::limits::Limits;
 use super::options::{Instructions, Sampling, SessionOptions};
-use super::queue::QueueMode;
+use super::queue::QueueModes;
 use super::record::Record;
 use super::repeat::RepeatGuard;
 use super::workbench::Workbench;
@@ -37,7 +37,7 @@ pub(super) struct Blueprint {
     hooks: Hooks,
     resources: Arc<Resources>,
     compaction: Compaction,
-    steering: QueueMode,
+    queue: QueueModes,
     activity: Activity,
     events: mpsc::Sender<Emission>,
     job: String,
@@ -54,7 +54,7 @@ impl Blueprint {
             hooks: options.hooks.clone(),
             resources: Arc::clone(&options.resources),
             compaction: options.compaction,
-            steering: options.steering,
+            queue: options.queue,
             activity: options.activity.clone(),
             events: options.events.clone(),
             job: options.job.clone(),
@@ -90,7 +90,7 @@ impl Blueprint {
             hooks: self.hooks.clone(),
             resources: Arc::clone(&self.resources),
             compaction: self.compaction,
-            steering: self.steering,
+            queue: self.queue,
             activity: self.activity.clone(),
             events: self.events.clone(),
             job: self.job.clone(),
@@ -100,7 +100,7 @@ impl Blueprint {
 
 impl Engine {
     /// Puts an engine together.
-    pub(super) fn assemble(options: SessionOptions, asked: Arc<Asked>) -> (Self, QueueMode) {
+    pub(super) fn assemble(options: SessionOptions, asked: Arc<Asked>) -> (Self, QueueModes) {
         let asking = asked.asking();
         let id = options.store.tree().header().id.clone();
         let feed = Feed::new(
@@ -149,6 +149,6 @@ impl Engine {
             turns: 0,
             last_text: String::new(),
         };
-        (engine, options.steering)
+        (engine, options.queue)
     }
 }

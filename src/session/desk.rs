@@ -8,38 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 
-use crate::event::{EventKind, PendingCounts, QueueUpdate};
+use crate::event::{EventKind, MessageSource, PendingCounts, QueueUpdate};
 
 use super::engine::{Engine, Prompt};
 use super::feed::Feed;
 use super::interrupt::{Cause, Interrupt};
 use super::queue::{
-    Input, Item, PendingMessage, PendingQuery, PendingStatus, Queue, QueueMode, QueueSource,
-    Settlement,
+    ClearPending, Input, Item, PendingMessage, PendingQuery, PendingStatus, Queue, QueueMode,
+    QueueModes, QueueSource, Settlement,
 };
 use super::refusal::SessionError;
 use super::stop::{Answer, Stop};
 
 /// Messages that may wait for the next prompt.
 const NEXT_TURN_MAX: usize = 100;
-
-/// How a prompt waits while another one runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamingBehavior {
-    /// It joins the running turn, after the tools that run now.
-    Steer,
-    /// It has a turn of its own, after what waits already.
-    FollowUp,
-}
-
-/// What is thrown away of the pending state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClearPending {
-    /// What waits.
-    Waiting,
-    /// What waits, and the running turn.
-    WaitingAndActive,
-}
 
 /// The desk of a session.
 #[derive(Default)]
@@ -56,7 +38,9 @@ struct State {
     running: Option<Running>,
     queue: Queue,
     next_turn: Vec<Input>,
-    steering: QueueMode,
+    /// Follow-ups that joined the turn which is about to begin.
+    joined: Vec<Input>,
+    modes: QueueModes,
 }
 
 /// A turn that runs, or work on the session between turns.
@@ -91,12 +75,12 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    pub(super) fn new(engine: Box<Engine>, steering: QueueMode) -> Self {
+    pub(super) fn new(engine: Box<Engine>, modes: QueueModes) -> Self {
         let desk = Self::default();
         {
             let mut state = desk.lock();
             state.engine = Some(engine);
-            state.steering = steering;
+            state.modes = modes;
         }
         desk
     }
@@ -141,16 +125,23 @@ impl Desk {
         Ok(())
     }
 
-    /// The messages that wait for this prompt.
-    pub(super) fn take_next_turn(&self) -> Vec<Input> {
-        std::mem::take(&mut self.lock().next_turn)
+    /// The messages that wait for this prompt, and where they come from.
+    pub(super) fn take_next_turn(&self) -> Vec<(Input, MessageSource)> {
+        let mut state = self.lock();
+        let joined = std::mem::take(&mut state.joined);
+        let kept = std::mem::take(&mut state.next_turn);
+        let from =
+            |inputs: Vec<Input>, source| inputs.into_iter().map(move |input| (input, source));
+        from(joined, MessageSource::FollowUp)
+            .chain(from(kept, MessageSource::NextTurn))
+            .collect()
     }
 
     /// Steering messages for the running turn, and what tells of it.
     pub(super) fn take_steering(&self) -> Vec<(Input, QueueUpdate)> {
         let mut state = self.lock();
-        let mode = state.steering;
-        let taken = state.queue.take_steering(mode);
+        let mode = state.modes.steering;
+        let taken = state.queue.take(QueueSource::Steer, mode);
         let counts = state.update();
         let Some(running) = &mut state.running else {
             return Vec::new();
@@ -308,6 +299,17 @@ impl State {
         }
     }
 
+    /// The follow-ups that share the turn of `next`.
+    fn join(&mut self, next: Option<&Item>) -> Vec<Item> {
+        let follows_up = next.is_some_and(|next| next.queued_as == Some(QueueSource::FollowUp));
+        if !follows_up || self.modes.follow_up == QueueMode::OneAtATime {
+            return Vec::new();
+        }
+        let joined = self.queue.take(QueueSource::FollowUp, QueueMode::All);
+        self.joined = joined.iter().map(|item| item.input.clone()).collect();
+        joined
+    }
+
     fn throw_away(&mut self) -> Vec<Item> {
         let dropped = self.queue.drain();
         for item in &dropped {
@@ -407,10 +409,14 @@ async fn finish(
             Vec::new()
         };
         let next = state.queue.pop();
-        let updates = told(&state, ended(), !dropped.is_empty(), next.as_ref());
+        let with_it = state.join(next.as_ref());
+        let taken = next.iter().chain(&with_it);
+        let updates = told(&state, ended(), !dropped.is_empty(), taken);
         let next = match next {
             Some(next) => {
-                state.running = Some(Running::of(&next));
+                let mut running = Running::of(&next);
+                running.riders = with_it;
+                state.running = Some(running);
                 Some((engine, next))
             }
             None => {
@@ -439,7 +445,7 @@ fn told<'i>(
     state: &State,
     ended: impl Iterator<Item = &'i Item>,
     cleared: bool,
-    next: Option<&Item>,
+    taken: impl Iterator<Item = &'i Item>,
 ) -> Vec<QueueUpdate> {
     let settled = ended.filter(|item| item.queued_as.is_some());
     let mut updates: Vec<QueueUpdate> = settled
@@ -454,7 +460,7 @@ fn told<'i>(
             ..state.update()
         });
     }
-    updates.extend(next.map(|item| QueueUpdate {
+    updates.extend(taken.map(|item| QueueUpdate {
         taken: Some(item.id.clone()),
         ..state.update()
     }));

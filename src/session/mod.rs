@@ -102,14 +102,16 @@ use record::Record;
 
 pub use budget::Budget;
 pub use compact::{Compacted, Compaction, CompactionPlan, SummaryRequest, TouchedFiles};
-pub use desk::{ClearPending, StreamingBehavior};
 pub use estimate::{ContextTokens, ContextUsage, EstimatedTokens};
 pub use expand::Expand;
 pub use interrupt::{Cause, Interrupt};
 pub use limits::{DenialLimits, Limits, OnExhausted, OnUnknownPrice};
 pub use models::{ChoiceError, Chosen, Credential, Credentials, Models, Pick};
 pub use options::{Chunks, Instructions, Sampling, SessionOptions};
-pub use queue::{PendingMessage, PendingQuery, PendingStatus, QueueMode, QueueSource};
+pub use queue::{
+    ClearPending, PendingMessage, PendingQuery, PendingStatus, QueueMode, QueueModes, QueueSource,
+    StreamingBehavior,
+};
 pub use refusal::SessionError;
 pub use shell::BashOptions;
 pub use stats::Stats;
@@ -172,7 +174,7 @@ impl Session {
         let (asked, fallback) = Asked::choose(&options)?;
         let asked = Arc::new(asked);
         let blueprint = Blueprint::of(&options);
-        let (engine, steering) = Engine::assemble(options, Arc::clone(&asked));
+        let (engine, queue) = Engine::assemble(options, Arc::clone(&asked));
         let engine = Box::new(engine);
         engine.record_model()?;
         engine.announce().await;
@@ -194,7 +196,7 @@ impl Session {
                 hooks: engine.hooks.clone(),
                 feed: engine.feed.clone(),
                 asked,
-                desk: Arc::new(Desk::new(engine, steering)),
+                desk: Arc::new(Desk::new(engine, queue)),
                 blueprint,
                 drivers: Mutex::default(),
             },

@@ -18,7 +18,7 @@ use crate::tool::{CommandSettings, Place, Toolset};
 use super::compact::Compaction;
 use super::limits::Limits;
 use super::models::Models;
-use super::queue::QueueMode;
+use super::queue::QueueModes;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
@@ -56,8 +56,8 @@ pub struct SessionOptions {
     pub resources: Arc<Resources>,
     /// When the conversation is compacted, and how.
     pub compaction: Compaction,
-    /// How many steering messages a poll takes.
-    pub steering: QueueMode,
+    /// How many waiting messages a poll takes.
+    pub queue: QueueModes,
     /// Touched when a model or a tool is heard; the same that `models` touch.
     pub activity: Activity,
     /// Where events go; bounded, so that a slow reader slows the session.
@@ -161,7 +161,7 @@ impl SessionOptions {
             hooks: Hooks::new(),
             resources: Arc::default(),
             compaction: Compaction::default(),
-            steering: QueueMode::default(),
+            queue: QueueModes::default(),
             activity,
             events,
             job: "session".to_owned(),

@@ -45,6 +45,34 @@ pub enum QueueMode {
     All,
 }
 
+/// How many a poll takes, by what waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueModes {
+    /// Steering messages, after the tools of a step.
+    pub steering: QueueMode,
+    /// Follow-ups that nobody waits for, when a turn would end; several share
+    /// one turn.
+    pub follow_up: QueueMode,
+}
+
+/// How a prompt waits while another one runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamingBehavior {
+    /// It joins the running turn, after the tools that run now.
+    Steer,
+    /// It has a turn of its own, after what waits already.
+    FollowUp,
+}
+
+/// What is thrown away of the pending state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClearPending {
+    /// What waits.
+    Waiting,
+    /// What waits, and the running turn.
+    WaitingAndActive,
+}
+
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PendingStatus {
@@ -192,11 +220,11 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// The longest waiting messages to the running turn.
-    pub(super) fn take_steering(&mut self, mode: QueueMode) -> Vec<Item> {
+    /// The longest waiting messages of a source.
+    pub(super) fn take(&mut self, source: QueueSource, mode: QueueMode) -> Vec<Item> {
         let mut taken = Vec::new();
-        let is_steer = |item: &Item| item.queued_as == Some(QueueSource::Steer);
-        while let Some(at) = self.waiting.iter().position(is_steer) {
+        let is_wanted = |item: &Item| item.queued_as == Some(source);
+        while let Some(at) = self.waiting.iter().position(is_wanted) {
             taken.extend(self.waiting.remove(at));
             if mode == QueueMode::OneAtATime {
                 break;

@@ -123,8 +123,8 @@ impl Turn<'_> {
             .hooks
             .on_turn_start(&self.prompt.input.text, &self.feed, cancel)
             .await;
-        for input in self.prompt.desk.take_next_turn() {
-            self.hear(&input, MessageSource::NextTurn).await?;
+        for (input, source) in self.prompt.desk.take_next_turn() {
+            self.hear(&input, source).await?;
         }
         self.engine.begin_run(prompt, &self.feed, cancel).await?;
         loop {

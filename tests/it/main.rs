@@ -94,6 +94,7 @@ mod session_hooks_decide;
 mod session_hooks_request;
 mod session_limits;
 mod session_models;
+mod session_queue_modes;
 mod session_schedules;
 mod session_shell;
 mod session_stops;

@@ -19,8 +19,8 @@ use agent::message::Message;
 use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
 use agent::policy::{Mode, Permissions, Policy, Surroundings};
 use agent::session::{
-    Answer, Compaction, Interrupt, Limits, PromptOptions, Session, SessionError, SessionOptions,
-    Stop, Workbench, WorkingCopy,
+    Answer, Compaction, Interrupt, Limits, PromptOptions, QueueModes, Session, SessionError,
+    SessionOptions, Stop, Workbench, WorkingCopy,
 };
 use agent::store::{Durability, Header, Store};
 use agent::tool::{CommandSettings, Place, Toolset};
@@ -55,6 +55,8 @@ pub(crate) struct Stage {
     pub(crate) max_output_tokens: u64,
     /// The default one.
     pub(crate) compaction: Compaction,
+    /// One at a time.
+    pub(crate) queue: QueueModes,
     /// Whether the conversation is kept in a file.
     pub(crate) on_disk: bool,
     /// None.
@@ -78,6 +80,7 @@ impl Stage {
             hooks: Hooks::new(),
             max_output_tokens: 4_000,
             compaction: Compaction::default(),
+            queue: QueueModes::default(),
             on_disk: false,
             resources: Resources::default(),
         }
@@ -174,6 +177,7 @@ impl Stage {
         options.limits = self.limits.clone();
         options.resources = Arc::new(self.resources.clone());
         options.compaction = self.compaction;
+        options.queue = self.queue;
         options
     }
 
