@@ -91,6 +91,7 @@ pub(crate) fn request(messages: Vec<Arc<Message>>) -> Request {
         thinking: ThinkingLevel::Off,
         max_output_tokens: 8_000,
         temperature: None,
+        response_format: None,
         session_id: "session-1".to_owned(),
     }
 }

@@ -1,9 +1,9 @@
 //! What a long history costs: the body of one more request, one more step,
-//! opening and extending a large session file; and decoding a long reply.
+//! opening and extending a large session file.
 //!
 //! `cargo bench --bench history` prints medians; beside each stands what any
 //! program would have to do, measured in the same run. A word behind `--` picks
-//! one section: body, step, file or decode.
+//! one section: body, step or file.
 
 #![expect(
     clippy::disallowed_methods,
@@ -17,7 +17,6 @@ mod conversation;
 mod measure;
 #[allow(dead_code, reason = "each benchmark takes what it needs")]
 mod server;
-mod streams;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -26,7 +25,7 @@ use std::time::Duration;
 
 use agent::clock::Activity;
 use agent::model::wire::Encoder;
-use agent::model::{Assembler, Client, ClientOptions, Model, Request, SseDecoder, resolve, wire};
+use agent::model::{Client, ClientOptions, Model, Request, resolve};
 use agent::session::{Limits, PromptOptions, Session, SessionOptions, Workbench};
 use agent::store::{Durability, EntryKind, Header, Store};
 use agent::tool::{CommandSettings, Place, Toolset};
@@ -39,20 +38,13 @@ const ENTRIES: [usize; 4] = [10, 100, 1_000, 5_000];
 const ROUNDS: usize = 5;
 /// Steps of one run.
 const STEPS: usize = 40;
-const DELTAS: usize = 20_000;
 const LARGE_BYTES: u64 = 100_000_000;
-const PIECE_BYTES: usize = 16 * 1024;
 
 fn main() {
     let wanted = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
-    let sections: [(&str, fn()); 4] = [
-        ("body", bodies),
-        ("step", one_step),
-        ("file", large_file),
-        ("decode", decoding),
-    ];
+    let sections: [(&str, fn()); 3] = [("body", bodies), ("step", one_step), ("file", large_file)];
     for (name, section) in sections {
         if wanted.as_deref().is_none_or(|wanted| wanted == name) {
             section();
@@ -206,7 +198,7 @@ fn large_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("session.jsonl");
     let model = model("openai-chat/bench");
-    let mut store = create(&file, "/work");
+    let mut store = create(&file, "/srv/project");
     let mut entries = 0;
     while std::fs::metadata(&file).unwrap().len() < LARGE_BYTES {
         for message in steps(&model, 1_000) {
@@ -251,44 +243,4 @@ fn lines(bytes: &[u8]) -> usize {
 
 fn create(file: &Path, cwd: &str) -> Store {
     Store::create(file, Header::new(cwd), Durability::Step, Default::default()).unwrap()
-}
-
-/// A long reply: frames, events, message; beside finding its lines.
-fn decoding() {
-    println!("decoding and assembling a reply of {DELTAS} deltas");
-    for (name, stream) in streams::all(DELTAS) {
-        let model = model(name);
-        let (mut split, mut decoded): (Vec<Duration>, Vec<Duration>) = Default::default();
-        for _ in 0..4 * ROUNDS {
-            split.push(timed(|| black_box(lines(stream.as_bytes()))).0);
-            let (time, text) = timed(|| decode(&model, &stream));
-            assert_eq!(text.len(), DELTAS * streams::DELTA.len());
-            decoded.push(time);
-        }
-        let rate = |time: Duration| stream.len() as f64 / 1e6 / time.as_secs_f64();
-        let (split, decoded) = (rate(median(split)), rate(median(decoded)));
-        println!("  {name:<36} {decoded:>6.0} MB/s, lines alone {split:>6.0} MB/s");
-    }
-}
-
-fn decode(model: &Model, stream: &str) -> String {
-    let mut sse = SseDecoder::new();
-    let mut decoder = wire::decoder(model);
-    let mut events = wire::Events::new();
-    let mut assembler = Assembler::new(model);
-    let mut frames = Vec::new();
-    for piece in stream.as_bytes().chunks(PIECE_BYTES) {
-        sse.push(piece, &mut frames).unwrap();
-        for frame in frames.drain(..) {
-            decoder.frame(&frame, &mut events).unwrap();
-        }
-        for event in events.drain(..) {
-            assembler.push(event);
-        }
-    }
-    decoder.end(&mut events).unwrap();
-    for event in events {
-        assembler.push(event);
-    }
-    assembler.finish().unwrap().text()
 }

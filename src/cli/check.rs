@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::event::Reason;
 use crate::message::Usage;
-use crate::model;
+use crate::model::{self, Catalog, Model, Source, UnknownModel};
 use crate::report::{self, neutral};
+use crate::run::Environment;
 use crate::session::Limits;
-use crate::task::{self, Diagnostics, Job};
+use crate::task::{self, Diagnostics, Job, ResponseJob};
 
 use super::console::Console;
 use super::exit::Exit;
@@ -46,12 +47,19 @@ impl CheckCommand {
         let mut overrides = self.flags.task.overrides(cwd, console);
         self.parameters.add_to(&mut overrides);
         let as_json = output.output_format != OutputFormat::Text;
-        match run::load_all(&self.tasks, &overrides) {
-            Ok(mut jobs) => {
-                run::choose_models(&mut jobs, &overrides, console);
-                console.conceal(&jobs);
-                describe_all(&jobs, as_json, console)
+        let loaded = run::load_all(&self.tasks, &overrides).and_then(|mut jobs| {
+            let providers = &self.flags.task.providers;
+            let catalog = run::choose_models(&mut jobs, &overrides, providers, console)
+                .map_err(|problems| vec![problems])?;
+            for job in &mut jobs {
+                let environment = console.environment();
+                let left_out = crate::run::models_left_out(job, environment, &catalog);
+                job.warnings.extend(left_out);
             }
+            Ok((jobs, catalog))
+        });
+        match loaded {
+            Ok((jobs, catalog)) => describe_all(&jobs, &catalog, output.output_format, console),
             Err(problems) => {
                 if as_json {
                     let document = problems_json(&problems);
@@ -76,19 +84,21 @@ fn problems_json(problems: &[Diagnostics]) -> Value {
 
 /// Tells what each job would be. An unknown model or a script that
 /// cannot be played is a problem too.
-fn describe_all(jobs: &[Job], as_json: bool, console: &Console) -> Exit {
+fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: &Console) -> Exit {
     let mut exit = Exit::Done;
     let mut rows = Vec::new();
+    let as_json = format != OutputFormat::Text;
     for job in jobs {
-        let row = match usable(job) {
-            Ok(cost) => {
+        let row = match Usable::of(job, catalog, console.environment()) {
+            Ok(usable) => {
                 if !as_json {
-                    console.print(&describe(job, cost));
+                    console.print(&describe(job, &usable));
                 }
                 json!({
                     "name": job.name,
                     "ok": true,
-                    "worstCaseCostUsd": cost,
+                    "model": usable.model.as_ref().map(model_json),
+                    "worstCaseCostUsd": usable.worst_cost,
                     "warnings": job.warnings,
                     "task": job.resolved,
                 })
@@ -115,7 +125,20 @@ fn describe_all(jobs: &[Job], as_json: bool, console: &Console) -> Exit {
     exit
 }
 
-fn describe(job: &Job, worst_cost: Option<f64>) -> String {
+fn model_json(model: &Model) -> Value {
+    json!({
+        "id": model.full_id(),
+        "source": model.source,
+        "api": model.api.name(),
+        "baseUrl": model::without_login(&model.base_url),
+        "contextWindow": model.context_window,
+        "maxOutputTokens": model.max_output_tokens,
+        "limitsKnown": model.limits_known,
+        "priceKnown": model.price.is_some(),
+    })
+}
+
+fn describe(job: &Job, usable: &Usable) -> String {
     let limits = &job.limits;
     let mut text = format!("{}: ok\n", job.name);
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<12} {value}\n"));
@@ -126,6 +149,22 @@ fn describe(job: &Job, worst_cost: Option<f64>) -> String {
             .clone()
             .unwrap_or_else(|| "none named".to_owned()),
     );
+    if let Some(model) = usable
+        .model
+        .as_ref()
+        .filter(|one| one.source != Source::Script)
+    {
+        let base_url = model::without_login(&model.base_url);
+        line("endpoint", format!("{}, {base_url}", model.api.name()));
+        line("window", describe_window(model));
+        line("price", describe_price(model));
+    }
+    if !job.settings.fallback_models.is_empty() {
+        line("fallback", job.settings.fallback_models.join(", "));
+    }
+    if let Some(small) = &job.settings.small_model {
+        line("summaries", small.clone());
+    }
     line("workspace", job.workspace.path.display().to_string());
     line(
         "permissions",
@@ -138,16 +177,54 @@ fn describe(job: &Job, worst_cost: Option<f64>) -> String {
         ),
     );
     line("tools", job.tools.join(", "));
+    if let Some(response) = &job.response {
+        line("response", describe_response(response));
+    }
     line("limits", describe_limits(limits));
+    line("patience", describe_patience(job));
     line(
         "worst case",
-        worst_cost.map_or_else(
+        usable.worst_cost.map_or_else(
             || "unknown price: limits.max_tokens holds".to_owned(),
             |cost| format!("${cost:.2}"),
         ),
     );
     for warning in &job.warnings {
         line("warning", warning.message.clone());
+    }
+    text
+}
+
+fn describe_window(model: &Model) -> String {
+    let assumed = if model.limits_known { "" } else { ", assumed" };
+    format!(
+        "{} tokens, {} a reply{assumed}",
+        model.context_window, model.max_output_tokens
+    )
+}
+
+fn describe_price(model: &Model) -> String {
+    match &model.price {
+        None => "unknown".to_owned(),
+        Some(price) => format!(
+            "${} in, ${} out, ${} cached, per million tokens{}",
+            price.input,
+            price.output,
+            price.cache_read,
+            if price.tiers.is_empty() {
+                ""
+            } else {
+                "; more for long prompts"
+            }
+        ),
+    }
+}
+
+fn describe_response(response: &ResponseJob) -> String {
+    let repairs = response.spec.repairs;
+    let mut text = format!("JSON by schema, at most {repairs} repairs");
+    if let Some(file) = &response.file {
+        text.push_str(&format!(", to {}", file.display()));
     }
     text
 }
@@ -165,29 +242,61 @@ fn describe_limits(limits: &Limits) -> String {
     )
 }
 
-/// Finds the model, or the script that stands for one, and the worst cost.
-fn usable(job: &Job) -> Result<Option<f64>, (Reason, String)> {
-    let cost = worst_cost(job).map_err(|message| (Reason::BadTask, message))?;
-    let model = job.settings.model.as_deref().unwrap_or_default();
-    if let Some(path) = model.strip_prefix(task::SCRIPTED) {
-        task::load_script(Path::new(path))
-            .map_err(|problem| (problem.kind.reason(), problem.message))?;
-    }
-    Ok(cost)
+/// How long a silent provider is waited for.
+fn describe_patience(job: &Job) -> String {
+    let patience = job.settings.patience;
+    format!(
+        "{} s to connect, {} s for an answer, {} s within it",
+        patience.connect.as_secs_f64(),
+        patience.response.as_secs_f64(),
+        patience.stream.as_secs_f64()
+    )
 }
 
-/// What the job costs when it uses all that its limits allow; none when the
-/// price is unknown.
-fn worst_cost(job: &Job) -> Result<Option<f64>, String> {
-    let Some(name) = &job.settings.model else {
-        return Ok(None);
-    };
-    let model = model::resolve(name, job.settings.base_url.as_deref())
-        .map_err(|error| error.to_string())?;
-    let all_output = Usage {
-        output: job.limits.max_tokens,
-        ..Usage::default()
-    };
-    let cost = model.cost(&all_output).map(|cost| cost.total);
-    Ok(cost.map(|cost| cost.min(job.limits.max_cost_usd)))
+/// A job that can run, as far as that can be told.
+struct Usable {
+    model: Option<Model>,
+    /// What the job costs when it uses all that its limits allow, at the price
+    /// of its dearest model; none when a price is unknown.
+    worst_cost: Option<f64>,
+}
+
+impl Usable {
+    /// Finds the models, or the scripts that stand for them, and the worst cost.
+    fn of(
+        job: &Job,
+        catalog: &Catalog,
+        environment: &Environment,
+    ) -> Result<Self, (Reason, String)> {
+        let unknown = |error: UnknownModel| (Reason::BadTask, error.to_string());
+        let model = crate::run::model_of(job, environment, catalog).map_err(unknown)?;
+        let all_output = Usage {
+            output: job.limits.max_tokens,
+            ..Usage::default()
+        };
+        let cost = |model: &Model| model.cost(&all_output).map(|cost| cost.total);
+        let mut worst = model.as_ref().and_then(cost);
+        for name in others(job) {
+            let other = catalog.resolve(name, None).map_err(unknown)?;
+            let both = worst.zip(cost(&other));
+            worst = both.map(|(worst, cost)| f64::max(worst, cost));
+        }
+        let names = job.settings.model.iter().map(String::as_str);
+        let scripts = names.chain(others(job));
+        for path in scripts.filter_map(|name| name.strip_prefix(task::SCRIPTED)) {
+            task::load_script(Path::new(path))
+                .map_err(|problem| (problem.kind.reason(), problem.message))?;
+        }
+        Ok(Self {
+            model,
+            worst_cost: worst.map(|cost| cost.min(job.limits.max_cost_usd)),
+        })
+    }
+}
+
+/// Every model that the job may ask besides its own.
+fn others(job: &Job) -> impl Iterator<Item = &str> {
+    let settings = &job.settings;
+    let others = settings.fallback_models.iter().chain(&settings.small_model);
+    others.map(String::as_str)
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 
 use crate::event::Reason;
+use crate::model::Catalog;
 use crate::report::Style;
 use crate::run::{self, Environment};
 use crate::secret::Redactor;
@@ -42,13 +43,14 @@ impl Console {
             failed: Cell::new(false),
             redactor: RefCell::default(),
         };
-        console.conceal(&[]);
+        console.conceal(&[], &Catalog::default());
         console
     }
 
-    /// From now on also conceals the secrets that `jobs` declare.
-    pub(super) fn conceal(&self, jobs: &[Job]) {
-        let secrets = run::known_secrets(jobs, &self.environment);
+    /// From now on also conceals the secrets that `jobs` declare, and those of
+    /// the user's own providers.
+    pub(super) fn conceal(&self, jobs: &[Job], catalog: &Catalog) {
+        let secrets = run::known_secrets(jobs, &self.environment, catalog);
         self.redactor.replace(Redactor::new(secrets));
     }
 
@@ -80,6 +82,12 @@ impl Console {
     pub(super) fn width(&self) -> Option<u16> {
         let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
         (self.stderr_is_terminal && size.ws_col > 0).then_some(size.ws_col)
+    }
+
+    /// The columns of the terminal that standard output is, if it is one.
+    pub(super) fn stdout_width(&self) -> Option<u16> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (io::stdout().is_terminal() && size.ws_col > 0).then_some(size.ws_col)
     }
 
     /// Whether people or a CI system read standard output as it comes. Both

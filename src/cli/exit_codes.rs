@@ -35,12 +35,12 @@ impl ExitCodesCommand {
             return Exit::Done;
         }
         let mut text = format!(
-            "{:>4}  {:<14} {:<11} meaning\n",
+            "{:>4}  {:<15} {:<11} meaning\n",
             "code", "reason", "run again"
         );
         for reason in Reason::ALL {
             text.push_str(&format!(
-                "{:>4}  {:<14} {:<11} {}\n",
+                "{:>4}  {:<15} {:<11} {}\n",
                 reason.exit_code(),
                 reason.name(),
                 rerun(reason.rerun()),

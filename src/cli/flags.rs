@@ -4,8 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 
-use crate::task::{self, Overrides};
+use crate::event::Warning;
+use crate::model::Catalog;
+use crate::run;
+use crate::task::{self, Diagnostics, Overrides};
 
+use super::cassette::CassetteFlags;
 use super::console::Console;
 
 /// Flags that change what a task says, and where output goes.
@@ -16,6 +20,9 @@ pub(super) struct RunFlags {
 
     #[command(flatten)]
     pub(super) output: OutputFlags,
+
+    #[command(flatten)]
+    pub(super) cassette: CassetteFlags,
 }
 
 /// Flags that change what a task says.
@@ -26,9 +33,17 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "MODEL")]
     pub(super) model: Option<String>,
 
+    /// Takes over while the model is overloaded; may be repeated, or a list
+    /// with commas.
+    #[arg(long = "fallback-model", value_name = "MODEL", value_delimiter = ',')]
+    pub(super) fallback_models: Vec<String>,
+
     /// Replaces the provider's base URL.
     #[arg(long, value_name = "URL")]
     pub(super) base_url: Option<String>,
+
+    #[command(flatten)]
+    pub(super) providers: ProvidersFlag,
 
     /// How much the model thinks: off, minimal, low, medium, high, xhigh, max.
     #[arg(long, value_name = "LEVEL")]
@@ -62,6 +77,11 @@ pub(super) struct TaskFlags {
     #[arg(long)]
     pub(super) allow_bypass: bool,
 
+    /// Makes the answer a JSON document that fits this JSON Schema: the schema
+    /// itself when it begins with {, else a file, as FILE or @FILE.
+    #[arg(long, value_name = "SCHEMA")]
+    pub(super) json_schema: Option<String>,
+
     /// Adds text to the end of the system prompt.
     #[arg(long, value_name = "TEXT")]
     pub(super) append_system_prompt: Option<String>,
@@ -91,6 +111,33 @@ pub(super) struct TaskFlags {
     /// Works in this directory.
     #[arg(short = 'C', value_name = "DIR")]
     pub(super) directory: Option<PathBuf>,
+}
+
+/// The flag that names endpoints of one's own.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct ProvidersFlag {
+    /// The file of providers, instead of providers.yaml in $AGENT_DIR or
+    /// ~/.config/agent.
+    #[arg(long, value_name = "FILE")]
+    providers: Option<PathBuf>,
+}
+
+impl ProvidersFlag {
+    /// The catalog of this machine, whose secrets are concealed from now on.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    pub(super) fn catalog(
+        &self,
+        cwd: &Path,
+        console: &Console,
+    ) -> Result<(Catalog, Option<Warning>), Diagnostics> {
+        let found = run::catalog(console.environment(), self.providers.as_deref(), cwd)?;
+        if found.0.file().is_some() {
+            console.conceal(&[], &found.0);
+        }
+        Ok(found)
+    }
 }
 
 /// Flags that say where output goes.
@@ -226,6 +273,7 @@ impl TaskFlags {
         let environment = console.environment();
         Overrides {
             model: self.model.clone(),
+            fallback_models: self.fallback_models.clone(),
             base_url: self.base_url.clone(),
             thinking: self.thinking.clone(),
             max_turns: self.max_turns,
@@ -234,6 +282,7 @@ impl TaskFlags {
             permission_mode: self.permission_mode.clone(),
             allow: self.allow.clone(),
             deny: self.deny.clone(),
+            json_schema: self.json_schema.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             allow_bypass: self.allow_bypass,
             no_session: self.no_session,

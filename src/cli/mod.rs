@@ -1,6 +1,7 @@
 //! The command line: reads the environment, the flags and the files, calls the
 //! library, prints, and chooses the exit code. One file a command.
 
+mod cassette;
 mod check;
 mod completions;
 mod console;
@@ -8,6 +9,7 @@ mod engine;
 mod exit;
 mod exit_codes;
 mod flags;
+mod models;
 mod outputs;
 mod permissions;
 mod refusal;
@@ -65,6 +67,8 @@ enum Command {
     Replay(replay::ReplayCommand),
     /// Works on kept conversations.
     Sessions(sessions::SessionsCommand),
+    /// Lists the models that can be named, with prices and limits.
+    Models(models::ModelsCommand),
     /// Prints a JSON Schema.
     Schema(schema::SchemaCommand),
     /// Lists the exit codes.
@@ -102,6 +106,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Permissions(command)), _) => command.execute(console),
         (Some(Command::Replay(command)), _) => command.execute(console),
         (Some(Command::Sessions(command)), _) => command.execute(console),
+        (Some(Command::Models(command)), _) => command.execute(console),
         (Some(Command::Schema(command)), _) => command.execute(console),
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),

@@ -34,9 +34,7 @@ pub(super) fn open(
     }
     match flags.output_format {
         OutputFormat::Text if console.stdout_is_watched() => {
-            sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), |result| {
-                neutral_text(&answer(result))
-            }));
+            sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), shown_answer));
         }
         OutputFormat::Text => sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), answer)),
         OutputFormat::Json => sinks.push(AtEnd::on_stdout(documents(console), |result| {
@@ -48,7 +46,7 @@ pub(super) fn open(
         }
     }
     if let Some(path) = &flags.output_last_message {
-        sinks.push(AtEnd::in_file(path, |result| result.final_text.clone())?);
+        sinks.push(AtEnd::in_file(path, last_message)?);
     }
     if let Some(path) = &flags.events {
         sinks.push(Box::new(JsonlSink::create(path)?));
@@ -61,10 +59,36 @@ pub(super) fn open(
 }
 
 /// The answer as a text of whole lines; nothing when there is none.
+///
+/// What is read by programs is a line of JSON, or nothing where no answer fits.
 pub(super) fn answer(result: &ResultDocument) -> String {
+    if result.repairs.is_some() && !result.jobs.is_empty() {
+        return result.jobs.iter().map(answer).collect();
+    }
+    if result.repairs.is_some() {
+        let document = result.structured_output.as_ref();
+        return document.map_or_else(String::new, |document| format!("{document}\n"));
+    }
     match result.final_text.trim_end() {
         "" => String::new(),
         text => format!("{text}\n"),
+    }
+}
+
+/// The answer for those who watch.
+fn shown_answer(result: &ResultDocument) -> String {
+    let answer = answer(result);
+    match result.repairs {
+        Some(_) => neutral_json(&answer).into_owned(),
+        None => neutral_text(&answer),
+    }
+}
+
+/// What `--output-last-message` keeps.
+fn last_message(result: &ResultDocument) -> String {
+    match result.repairs {
+        Some(_) => answer(result),
+        None => result.final_text.clone(),
     }
 }
 

@@ -70,7 +70,7 @@ impl Refusal {
 /// A wrong task outweighs a wrong flag, and that a missing file.
 pub(super) fn reason_of(problems: &[Diagnostics]) -> Reason {
     let has = |kind| problems.iter().any(|problem| problem.kind == kind);
-    [Kind::BadTask, Kind::Usage]
+    [Kind::BadTask, Kind::Config, Kind::Usage]
         .into_iter()
         .find(|kind| has(*kind))
         .unwrap_or(Kind::NoInput)
@@ -105,6 +105,16 @@ pub(super) fn tell(problems: &[Diagnostics], flags: &OutputFlags, console: &Cons
     }
 }
 
+/// Shows what is wrong with a file that a command reads which is no run.
+pub(super) fn refuse_file(problems: &Diagnostics, console: &Console) -> Exit {
+    tell(
+        std::slice::from_ref(problems),
+        &OutputFlags::default(),
+        console,
+    );
+    Exit::Reason(problems.kind.reason())
+}
+
 /// The shortest possible log: a start and an end.
 fn record(refusal: Refusal, flags: &OutputFlags, console: &Console) {
     let flags = OutputFlags {
@@ -133,6 +143,7 @@ fn record(refusal: Refusal, flags: &OutputFlags, console: &Console) {
         permission_mode: String::new(),
         limits: serde_json::Value::Null,
         config_hash: String::new(),
+        replay: None,
     })));
     let report = recorder.close(Ending {
         reason: refusal.reason,

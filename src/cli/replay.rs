@@ -19,7 +19,7 @@ use super::outputs;
 const RESULT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Folds an event log again and verifies its result. Exits with the code that
-/// the run had.
+/// the run had. (A run that a cassette answers is `agent run --replay`.)
 #[derive(Debug, Args)]
 pub(super) struct ReplayCommand {
     /// An event log, or a run directory.

@@ -1,7 +1,7 @@
 //! `agent run` and `agent -p`: load, open every output, run, close, exit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -9,15 +9,17 @@ use serde_json::json;
 
 use crate::clock;
 use crate::event::Reason;
+use crate::model::Catalog;
 use crate::report::{self, Deltas, Opening, Recorder, RecorderOptions};
-use crate::run::{self, HEARTBEAT, RunDirectory, RunSettings};
+use crate::run::{self, HEARTBEAT, RunDirectory, RunSettings, Tape};
 use crate::session::Chunks;
 use crate::task::{self, Diagnostics, Job, Overrides};
 
+use super::cassette::{self, CassetteSink};
 use super::console::Console;
 use super::engine::{self, Engine};
 use super::exit::Exit;
-use super::flags::{DeltaChoice, OutputFlags, ParameterFlags, RunFlags};
+use super::flags::{DeltaChoice, OutputFlags, ParameterFlags, ProvidersFlag, RunFlags};
 use super::refusal::{self, Refusal};
 use super::{outputs, stdin};
 
@@ -49,7 +51,7 @@ impl RunCommand {
             return refusal::refuse(refusal, &flags.output, console);
         }
         match load_all(&self.tasks, &overrides) {
-            Ok(jobs) => run_jobs(jobs, &overrides, &flags.output, console),
+            Ok(jobs) => run_jobs(jobs, &overrides, flags, console),
             Err(problems) => refusal::refuse(Refusal::of_tasks(&problems), &flags.output, console),
         }
     }
@@ -71,7 +73,7 @@ pub(super) fn prompt(text: &str, files: &[String], flags: &RunFlags, console: &C
         Ok((job, overrides))
     };
     match run() {
-        Ok((job, overrides)) => run_jobs(vec![job], &overrides, &flags.output, console),
+        Ok((job, overrides)) => run_jobs(vec![job], &overrides, flags, console),
         Err(refusal) => refusal::refuse(refusal, &flags.output, console),
     }
 }
@@ -149,30 +151,74 @@ fn distinguish(job: &mut Job, others: &[Job]) {
 fn run_jobs(
     mut jobs: Vec<Job>,
     overrides: &Overrides,
-    flags: &OutputFlags,
+    flags: &RunFlags,
     console: &Console,
 ) -> Exit {
-    let flags = &flags.within(&overrides.cwd);
-    for job in &mut jobs {
-        if let Err(error) = run::find_session(job, console.environment()) {
-            let refusal = Refusal::new(run::find_reason(&error), error.to_string());
-            return refusal::refuse(refusal, flags, console);
-        }
-    }
-    choose_models(&mut jobs, overrides, console);
-    console.conceal(&jobs);
-    let run_id = clock::new_id();
-    match opened(&jobs, overrides, &run_id, flags, console) {
+    let flags = &RunFlags {
+        output: flags.output.within(&overrides.cwd),
+        cassette: flags.cassette.within(&overrides.cwd),
+        task: flags.task.clone(),
+    };
+    match started(&mut jobs, overrides, flags, console) {
         Ok(run) => run.finish(jobs, console),
-        Err(refusal) => refusal::refuse(refusal.of_run(run_id), flags, console),
+        Err(refusal) => refusal::refuse(refusal, &flags.output, console),
     }
 }
 
-/// A job that names no model gets the one of the environment.
-pub(super) fn choose_models(jobs: &mut [Job], overrides: &Overrides, console: &Console) {
-    for job in jobs {
-        run::choose_model(job, console.environment(), &overrides.cwd);
+/// Everything up to the first event.
+fn started(
+    jobs: &mut [Job],
+    overrides: &Overrides,
+    flags: &RunFlags,
+    console: &Console,
+) -> Result<Opened, Refusal> {
+    let cassette = flags.cassette.load(&overrides.cwd)?;
+    for job in jobs.iter_mut() {
+        run::find_session(job, console.environment())
+            .map_err(|error| Refusal::new(run::find_reason(&error), error.to_string()))?;
+        if let Some(cassette) = &cassette {
+            run::choose_recorded(job, cassette);
+        }
     }
+    let catalog = choose_models(jobs, overrides, &flags.task.providers, console)
+        .map_err(|problems| Refusal::of_tasks(&[problems]))?;
+    let redactor = console.redactor();
+    let tape = flags.cassette.tape(cassette, jobs, &catalog, &redactor)?;
+    let order = Order {
+        jobs,
+        catalog,
+        tape,
+        run_id: clock::new_id(),
+        cwd: &overrides.cwd,
+    };
+    let run_id = order.run_id.clone();
+    opened(order, &flags.output, console).map_err(|refusal| refusal.of_run(run_id))
+}
+
+/// Reads the catalog of this machine, and gives a job that names no model that of
+/// the environment. The secrets of both are concealed from now on.
+pub(super) fn choose_models(
+    jobs: &mut [Job],
+    overrides: &Overrides,
+    providers: &ProvidersFlag,
+    console: &Console,
+) -> Result<Catalog, Diagnostics> {
+    let (catalog, warning) = providers.catalog(&overrides.cwd, console)?;
+    for job in &mut *jobs {
+        job.warnings.extend(warning.clone());
+        run::choose_model(job, console.environment(), &catalog, &overrides.cwd);
+    }
+    console.conceal(jobs, &catalog);
+    Ok(catalog)
+}
+
+/// What is to be run, and how it is known.
+struct Order<'a> {
+    jobs: &'a [Job],
+    catalog: Catalog,
+    tape: Tape,
+    run_id: String,
+    cwd: &'a Path,
 }
 
 /// A run whose every output is open.
@@ -195,6 +241,13 @@ impl Opened {
                     console.complain(&format!("agent: {failure}\n"));
                 }
                 let reason = report.result.reason;
+                if let Tape::Recording(_, path) = &self.settings.tape
+                    && !cassette::is_kept(reason.outcome())
+                {
+                    let path = path.display();
+                    let message = "the run was interrupted, so its recording is not kept";
+                    console.complain(&format!("agent: {path}: {message}\n"));
+                }
                 if !report.failures.is_empty() {
                     // Progress was told before, and may have said another.
                     let (code, meaning) = (reason.exit_code(), reason.meaning());
@@ -222,30 +275,26 @@ impl Opened {
 }
 
 /// Opens the run directory, the result that holds so far, and every output.
-fn opened(
-    jobs: &[Job],
-    overrides: &Overrides,
-    run_id: &str,
-    flags: &OutputFlags,
-    console: &Console,
-) -> Result<Opened, Refusal> {
+fn opened(order: Order<'_>, flags: &OutputFlags, console: &Console) -> Result<Opened, Refusal> {
     let io = |error: &dyn std::fmt::Display| Refusal::new(Reason::Io, error.to_string());
     let engine = Engine::start().map_err(|message| Refusal::new(Reason::Internal, message))?;
     console.environment().crash_if_asked("start");
-    let directory = match (&flags.run_dir, jobs.first()) {
-        (Some(path), _) => RunDirectory::at(path),
-        (None, Some(job)) => RunDirectory::create(&job.reports_dir, run_id, &overrides.cwd),
-        (None, None) => return Err(Refusal::new(Reason::NoInput, "no task is given".to_owned())),
-    }
-    .map_err(|error| match error.is_misuse() {
-        true => Refusal::new(Reason::Usage, error.to_string()),
-        false => io(&error),
-    })?;
+    let directory = run_directory(&order, flags)?;
+    let Order {
+        jobs,
+        catalog,
+        tape,
+        run_id,
+        cwd,
+    } = order;
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     let opening = Opening {
-        run_id: run_id.to_owned(),
+        run_id: run_id.clone(),
         task: names.join(", "),
-        model: jobs.first().map(Job::model_name).unwrap_or_default(),
+        model: jobs
+            .first()
+            .map(|job| job.model_name(&catalog))
+            .unwrap_or_default(),
         started_at: clock::timestamp(),
         run_dir: Some(directory.path().display().to_string()),
     };
@@ -253,14 +302,16 @@ fn opened(
     outputs::open_result(&directory, opening.clone()).map_err(|error| io(&error))?;
     engine.answers_for(&directory, &opening);
     let redactor = console.redactor();
-    let sinks = outputs::open(flags, Some(&directory), console).map_err(|error| {
+    let mut sinks = outputs::open(flags, Some(&directory), console).map_err(|error| {
         let refusal = io(&error);
         // The run directory may be what cannot be written; then nobody can.
         let _ = outputs::end_result(&directory, opening.clone(), Reason::Io, refusal.error());
         refusal
     })?;
+    // First, so that all the others know when it cannot be kept.
+    sinks.splice(0..0, CassetteSink::of(&tape));
     let recorder = Recorder::new(RecorderOptions {
-        run_id: run_id.to_owned(),
+        run_id: run_id.clone(),
         redactor: redactor.clone(),
         sinks,
         spill_dir: Some(directory.path().to_path_buf()),
@@ -271,12 +322,14 @@ fn opened(
         },
     });
     let settings = Arc::new(RunSettings {
-        run_id: run_id.to_owned(),
+        run_id,
         directory,
         environment: Arc::new(console.environment().clone()),
+        catalog,
         redactor,
+        tape,
         chunks: chunks(flags, console),
-        cwd: overrides.cwd.display().to_string(),
+        cwd: cwd.display().to_string(),
         config_hash,
         heartbeat: HEARTBEAT,
     });
@@ -285,6 +338,19 @@ fn opened(
         settings,
         recorder,
         opening,
+    })
+}
+
+/// The directory of the run: the one that is named, else a new one.
+fn run_directory(order: &Order<'_>, flags: &OutputFlags) -> Result<RunDirectory, Refusal> {
+    match (&flags.run_dir, order.jobs.first()) {
+        (Some(path), _) => RunDirectory::at(path),
+        (None, Some(job)) => RunDirectory::create(&job.reports_dir, &order.run_id, order.cwd),
+        (None, None) => return Err(Refusal::new(Reason::NoInput, "no task is given".to_owned())),
+    }
+    .map_err(|error| match error.is_misuse() {
+        true => Refusal::new(Reason::Usage, error.to_string()),
+        false => Refusal::new(Reason::Io, error.to_string()),
     })
 }
 

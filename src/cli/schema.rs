@@ -6,6 +6,7 @@ use crate::{report, task};
 
 use super::console::Console;
 use super::exit::Exit;
+use super::models;
 
 /// Prints a JSON Schema.
 #[derive(Debug, Args)]
@@ -19,18 +20,24 @@ pub(super) struct SchemaCommand {
 enum Document {
     /// The task file.
     Task,
+    /// The file of one's own providers.
+    Providers,
     /// A line of the event log.
     Events,
     /// The result document.
     Result,
+    /// The list of models.
+    Models,
 }
 
 impl SchemaCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
         let schema = match self.document {
             Document::Task => task::schema(),
+            Document::Providers => task::providers_schema(),
             Document::Events => report::event_schema(),
             Document::Result => report::result_schema(),
+            Document::Models => models::schema(),
         };
         console.print(&format!("{schema:#}\n"));
         Exit::Done

@@ -42,6 +42,41 @@ pub fn refused_reply() -> &'static str {
     "Not run: the reply that made this call ended with a refusal."
 }
 
+/// What the system prompt says of an answer that a program reads. The schema is
+/// there unless the provider shows it to the model.
+pub fn final_answer(schema: Option<&str>) -> String {
+    let (fits, shown) = match schema {
+        Some(schema) => (
+            "fits the JSON Schema below",
+            format!("\n\nThe JSON Schema:\n{schema}\n"),
+        ),
+        None => (
+            "fits the response format of this conversation",
+            "\n".to_owned(),
+        ),
+    };
+    format!(
+        "\n\n# Final answer\n\nThe final answer is read by a program. It is one JSON document that \
+         {fits}, and nothing else: no word before or after it, no code fence. What was done, how it \
+         was verified and what remains open has its place in it only as far as the schema provides \
+         for it. Do the work with tools first: a reply without a tool call is taken for the answer.\
+         {shown}"
+    )
+}
+
+/// After a final answer that does not fit its schema.
+pub fn repair(problems: &[String]) -> String {
+    let problems: Vec<String> = problems
+        .iter()
+        .map(|problem| format!("- {problem}"))
+        .collect();
+    format!(
+        "Your final answer cannot be used:\n{}\n\nReply with the corrected JSON document only: no \
+         word before or after it, no code fence, and no tool call; tools do not run any more.",
+        problems.join("\n")
+    )
+}
+
 /// The request for a closing answer; it is sent without tools.
 pub fn closing(reason: Closing) -> String {
     let why = match reason {

@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
+
+use crate::access;
 
 /// More names of one directory are not looked at.
 const ENTRIES_MAX: usize = 1_000;
@@ -144,20 +146,12 @@ fn resolve(path: &Path) -> Result<Option<PathBuf>, String> {
 /// Opens a real path without following a link that took its place meanwhile
 /// and without waiting for a pipe.
 fn open(real: &Path) -> Result<File, String> {
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = match rustix::fs::openat2(CWD, real, flags, Mode::empty(), no_links) {
-        // The kernel is old, or a filter of system calls does not know it.
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::open(real, flags, Mode::empty()),
-        opened => opened,
-    };
-    match opened {
-        Ok(file) => Ok(File::from(file)),
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    access::open_judged(real, flags).map_err(|errno| match errno {
         // A socket, or a device without its driver.
-        Err(Errno::NXIO | Errno::NODEV) => Err("is no regular file".to_owned()),
-        Err(errno) => Err(unreadable(&errno.into())),
-    }
+        Errno::NXIO | Errno::NODEV => "is no regular file".to_owned(),
+        errno => unreadable(&errno.into()),
+    })
 }
 
 fn unreadable(error: &std::io::Error) -> String {

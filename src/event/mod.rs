@@ -17,25 +17,26 @@ use serde::{Deserialize, Serialize};
 
 pub use reason::{Outcome, Reason, Rerun};
 pub use result::{
-    Artifacts, Budget, ChangedFile, Denial, ErrorReport, FileStatus, JobResult, ResultDocument,
-    Spent, ToolCount,
+    Artifacts, Budget, ChangedFile, Denial, ErrorReport, FileStatus, JobResult, ModelUsed,
+    ModelsUsed, ResultDocument, Spent, ToolCount,
 };
 pub use run::{
     Diff, Heartbeat, JobEnd, JobStart, LimitKind, LimitReached, RunEnd, RunStart, Warning,
 };
 pub use session::{
     CallSummary, ConversationUsage, ErrorDetail, Interrupted, InterruptedBy, MessageComplete,
-    MessageSource, RetryEnd, RetrySource, RetryStart, SessionError, SessionErrorType, SessionReady,
-    SessionState, StateUpdate, StepEnd, StepStart, TextChunk, TokenTotals, TurnEnd, TurnStart,
-    TurnStatus, UserMessageEvent, WindowUsage,
+    MessageSource, ReplyDiscarded, RetryEnd, RetrySource, RetryStart, SessionError,
+    SessionErrorType, SessionReady, SessionState, StateUpdate, StepEnd, StepStart, TextChunk,
+    TokenTotals, TurnEnd, TurnStart, TurnStatus, UserMessageEvent, WindowUsage,
 };
 pub use tool::{
     Decider, LoopAction, LoopDetected, PermissionRequest, PermissionResponse, ToolComplete,
     ToolError, ToolErrorStatus, ToolStart, ToolUpdate,
 };
 pub use tree::{
-    CompactExec, CompactReason, CompactStart, FileReference, FileReferences, HookError,
-    PendingCounts, QueueUpdate, ReferenceKind, SessionForked, SessionResumed, SessionTreeMoved,
+    BranchSummary, CompactExec, CompactReason, CompactStart, FileReference, FileReferences,
+    HookError, ModelFallback, PendingCounts, QueueUpdate, ReferenceKind, SessionForked,
+    SessionResumed, SessionTreeMoved,
 };
 
 /// The version of the envelope and of the payloads.
@@ -136,6 +137,8 @@ pub enum EventKind {
     ToolComplete(ToolComplete),
     #[serde(rename = "tool:execution:error")]
     ToolError(ToolError),
+    #[serde(rename = "reply:discarded")]
+    ReplyDiscarded(ReplyDiscarded),
     #[serde(rename = "retry:start")]
     RetryStart(RetryStart),
     #[serde(rename = "retry:end")]
@@ -150,6 +153,10 @@ pub enum EventKind {
     SessionForked(SessionForked),
     #[serde(rename = "session:tree")]
     SessionTree(SessionTreeMoved),
+    #[serde(rename = "branch:summary")]
+    BranchSummary(BranchSummary),
+    #[serde(rename = "model:fallback")]
+    ModelFallback(ModelFallback),
     #[serde(rename = "session:resumed")]
     SessionResumed(SessionResumed),
     #[serde(rename = "file:reference")]

@@ -81,10 +81,12 @@ macro_rules! reasons {
 reasons! {
     Success "success" 0 Success NotNeeded "the task was done";
     Incomplete "incomplete" 1 Failure No "the model ended without a usable final answer, the conversation outgrew the model, or the run was cut before it could end";
+    InvalidResponse "invalid_response" 1 Failure No "the final answer does not fit the response schema";
     Usage "usage" 2 Error No "wrong flags";
     Denied "denied" 3 Failure No "a permission denial stopped the run";
     Budget "budget" 4 Failure No "a limit on turns, cost, tokens, tool calls or repeats was reached";
     BatchPartial "batch_partial" 8 Failure No "every task ran, and some failed";
+    ReplayMismatch "replay_mismatch" 10 Error No "the cassette does not answer this run: a request differs, or one is missing or left over";
     BadTask "bad_task" 65 Error No "the task file, a parameter or a script is invalid";
     NoInput "no_input" 66 Error No "a file that was named does not exist";
     Unavailable "unavailable" 69 Error Yes "the provider could not be reached, or kept failing";
@@ -92,7 +94,7 @@ reasons! {
     Io "io" 74 Error Maybe "results could not be written";
     RateLimited "rate_limited" 75 Error Later "the provider asks to wait longer than the task allows";
     Auth "auth" 77 Error No "credentials are missing or refused, or the quota is spent";
-    Config "config" 78 Error No "the configuration cannot work: a price is unknown under a cost limit, the workspace is unusable, or the provider rejects the request as invalid";
+    Config "config" 78 Error No "the configuration cannot work: the file of providers is wrong, a price is unknown under a cost limit, the workspace is unusable, a proxy or a certificate file cannot be used, or the provider rejects the request as invalid";
     Timeout "timeout" 124 Timeout Maybe "the wall clock or the idle limit ran out";
     HungUp "hung_up" 129 Cancellation Yes "ended by SIGHUP";
     Interrupted "interrupted" 130 Cancellation Yes "ended by SIGINT";

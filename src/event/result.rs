@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{LimitKind, Outcome, Reason};
@@ -30,8 +30,23 @@ pub struct ResultDocument {
     /// The model's answer, or what it said when a limit made it wrap up. Empty
     /// when the run stopped before either; `turn:end` has its last text.
     pub final_text: String,
-    /// `provider/id`.
+    /// The document in the answer, when the task has a response schema and
+    /// ended with success; only then.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub structured_output: Option<Value>,
+    /// How often an answer that did not fit the response schema was asked for
+    /// again; there when the task has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u32>,
+    /// The model that was asked for, `provider/id`.
     pub model: String,
+    /// Every model that replied, with what it used; summaries included.
+    #[serde(default)]
+    pub models: ModelsUsed,
     /// RFC 3339 in UTC.
     pub started_at: String,
     /// Milliseconds from start to end.
@@ -62,6 +77,10 @@ pub struct ResultDocument {
     pub session_file: Option<String>,
     /// Where the other files are, relative to the run directory.
     pub artifacts: Artifacts,
+    /// The cassette that answered in place of the providers: nothing of the
+    /// usage and the cost was spent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
@@ -70,12 +89,70 @@ pub struct ResultDocument {
     pub jobs: Vec<ResultDocument>,
 }
 
+/// Models by name, `provider/id`, with what each used.
+pub type ModelsUsed = BTreeMap<String, ModelUsed>;
+
+/// What one model used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelUsed {
+    /// Its replies.
+    pub replies: u32,
+    /// Their tokens.
+    pub usage: Usage,
+    /// Their cost in US dollars, at this model's own price; none when a price or
+    /// a usage is unknown.
+    pub cost_usd: Option<f64>,
+}
+
+impl Default for ModelUsed {
+    fn default() -> Self {
+        Self {
+            replies: 0,
+            usage: Usage::default(),
+            cost_usd: Some(0.0),
+        }
+    }
+}
+
+impl ModelUsed {
+    /// One reply.
+    pub fn reply(usage: &Usage, cost_usd: Option<f64>) -> Self {
+        Self {
+            replies: 1,
+            usage: *usage,
+            cost_usd,
+        }
+    }
+
+    /// Adds what it used elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        self.replies = self.replies.saturating_add(other.replies);
+        self.usage.add(&other.usage);
+        self.cost_usd = self
+            .cost_usd
+            .zip(other.cost_usd)
+            .map(|(sum, cost)| sum + cost);
+    }
+}
+
 /// What a job's end adds to what its events already said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobResult {
     /// Each budget, with what was used of it.
     pub budget: Budget,
+    /// The document in the answer, when there must be one and the job ended
+    /// with success.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub structured_output: Option<Value>,
+    /// How often an answer was asked for again because it did not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u32>,
     /// The session file, relative to the run directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
@@ -173,7 +250,15 @@ pub struct ErrorReport {
     /// The provider's HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// The provider's id of the request, for its support.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// What to do next.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
+}
+
+/// A document that is there, `null` too.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }

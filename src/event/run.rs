@@ -33,6 +33,9 @@ pub struct RunStart {
     pub limits: Value,
     /// A fingerprint of the resolved task: the same configuration, the same hash.
     pub config_hash: String,
+    /// The cassette that answers in place of the providers, when one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
 }
 
 /// `run:end`, the last event of every run.

@@ -146,7 +146,7 @@ pub struct TurnEnd {
     /// How the turn ended.
     pub status: TurnStatus,
     /// The model's last text; an answer only when `status` is `ok`, or `limit`
-    /// after a closing step.
+    /// after a closing step. With `invalid` it is the one that does not fit.
     pub final_text: String,
     /// The number of model calls that gave a reply.
     pub steps: u32,
@@ -165,6 +165,8 @@ pub struct TurnEnd {
 pub enum TurnStatus {
     /// With a final answer.
     Ok,
+    /// With an answer that does not fit the response schema.
+    Invalid,
     /// With an error.
     Error,
     /// At a limit.
@@ -177,7 +179,8 @@ pub enum TurnStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepStart {
-    /// `provider/id`.
+    /// The model that is asked, `provider/id`; where another one takes over,
+    /// `message:complete` names it.
     pub model: String,
     /// Whether this is the closing step, which has no tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -226,6 +229,8 @@ pub enum MessageSource {
     NextTurn,
     /// The engine: a nudge, a reminder, the closing request.
     Synthetic,
+    /// The engine: a final answer that does not fit is asked for again.
+    Repair,
 }
 
 /// `message:text:chunk` and `message:thinking:chunk`: the reply streams.
@@ -306,6 +311,25 @@ pub struct TokenTotals {
     pub reasoning: u64,
 }
 
+/// `reply:discarded`: an attempt gave no reply, but is paid for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplyDiscarded {
+    /// `provider/id`.
+    pub model: String,
+    /// The error's kind.
+    pub error_code: String,
+    /// The provider's id of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// What the provider told before it broke off, the output at least as an
+    /// estimate of what had come; zero when nothing was told.
+    pub usage: Usage,
+    /// US dollars; none when the price or the usage is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
 /// `retry:start`: a model call failed and will be tried again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -327,6 +351,9 @@ pub struct RetryStart {
     pub http_status: Option<u16>,
     /// For people.
     pub error_message: String,
+    /// The provider's id of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// Whether streamed text of the failed attempt must be forgotten.
     pub discarded_output: bool,
 }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::Usage;
 
+use super::result::ModelsUsed;
+
 /// `queue:update`: the queue of waiting messages changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -84,6 +86,9 @@ pub struct CompactExec {
     /// Their cost in US dollars; none when a price or a usage is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The same by the models that wrote it.
+    #[serde(default, skip_serializing_if = "ModelsUsed::is_empty")]
+    pub models: ModelsUsed,
     /// Whether it was cut short and the conversation is as before.
     pub aborted: bool,
     /// Whether the model call that overflowed is made again.
@@ -116,6 +121,41 @@ pub struct SessionTreeMoved {
     /// The entry that summarises the branch left behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_entry_id: Option<String>,
+}
+
+/// `branch:summary`: models were asked for the summary of a branch that is left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BranchSummary {
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub err_msg: Option<String>,
+    /// What the calls used.
+    pub usage: Usage,
+    /// Their cost in US dollars; none when a price or a usage is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The same by model.
+    #[serde(default, skip_serializing_if = "ModelsUsed::is_empty")]
+    pub models: ModelsUsed,
+}
+
+/// `model:fallback`: another model takes over for the rest of the turn. What was
+/// streamed of the step's reply must be forgotten.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelFallback {
+    /// The model that could not be asked, `provider/id`.
+    pub from: String,
+    /// The one that takes over.
+    pub to: String,
+    /// Why, for people.
+    pub reason: String,
+    /// The error's kind.
+    pub error_code: String,
+    /// The HTTP status, when there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
 }
 
 /// `session:resumed`: a session was opened again.

@@ -26,6 +26,7 @@ pub fn markdown(result: &ResultDocument) -> String {
     ));
     page.line(&format!("{}.\n", capitalized(result.reason.meaning())));
     page.facts(result);
+    page.models(result);
     page.error(result);
     page.jobs(result);
     page.changes(result);
@@ -80,6 +81,7 @@ impl Page {
         }
         let artifacts = &result.artifacts;
         let places = [
+            ("Replay of", &result.replay),
             ("Session", &result.session_file),
             ("Patch", &artifacts.patch),
             ("Reports", &artifacts.run_dir),
@@ -88,6 +90,26 @@ impl Page {
             if let Some(place) = place {
                 self.line(&format!("| {name} | {} |", cell(place)));
             }
+        }
+    }
+
+    /// The models, when more than one replied.
+    fn models(&mut self, result: &ResultDocument) {
+        if result.models.len() < 2 {
+            return;
+        }
+        self.section("Models");
+        self.line("| Model | Replies | Tokens | Cost |\n|---|---|---|---|");
+        for (model, used) in result.models.iter().take(ROWS_MAX) {
+            let cost = used
+                .cost_usd
+                .map_or_else(|| "unknown".to_owned(), |cost| format!("${cost:.4}"));
+            self.line(&format!(
+                "| {} | {} | {} | {cost} |",
+                cell(model),
+                used.replies,
+                grouped(used.usage.total_tokens())
+            ));
         }
     }
 

@@ -32,6 +32,7 @@ pub struct Assembler {
     by_index: HashMap<usize, usize>,
     usage: Usage,
     usage_known: bool,
+    replaced: bool,
     stop: Option<StopReason>,
 }
 
@@ -67,6 +68,7 @@ impl Assembler {
             by_index: HashMap::new(),
             usage: Usage::default(),
             usage_known: false,
+            replaced: false,
             stop: None,
         }
     }
@@ -126,6 +128,7 @@ impl Assembler {
             }
             StreamEvent::TextEnd { .. } => {}
             StreamEvent::Signature { index, signature } => self.sign(index, signature),
+            StreamEvent::Replaced => self.replaced = true,
             StreamEvent::Usage(usage) => {
                 self.usage = usage;
                 self.usage_known = true;
@@ -138,6 +141,11 @@ impl Assembler {
     /// a usage of zero, which a budget must not take for free.
     pub fn usage_known(&self) -> bool {
         self.usage_known
+    }
+
+    /// Whether something in the reply was no text, and U+FFFD stands for it.
+    pub fn replaced(&self) -> bool {
+        self.replaced
     }
 
     /// The model that the provider says it answered with.

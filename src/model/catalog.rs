@@ -1,19 +1,21 @@
-//! Which models there are: endpoints, limits, prices, thinking levels, quirks.
-//!
-//! The facts are embedded as text, one model a line, and only the line that is
-//! asked for is parsed: a start costs one search for a string. The first line of
-//! `catalog.jsonl` says as of when they hold.
+//! Which models there are: those that are built in, and those of the user's own
+//! file of providers, which goes first.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde::Deserialize;
-
-use crate::model::ThinkingLevel;
-use crate::model::description::{Api, MaxTokensField, Model, Price, Quirks};
+use crate::model::assumed;
+use crate::model::description::{Api, Model, Source};
+use crate::model::embedded::{self, Provider};
 use crate::model::endpoint;
+use crate::model::own::OwnProvider;
 
-const MODELS: &str = include_str!("catalog.jsonl");
-const PROVIDERS: &str = include_str!("providers.jsonl");
+/// The provider of models that are scripts.
+const SCRIPTED: &str = "scripted";
+/// The most names that an error suggests.
+const NEAREST_MAX: usize = 3;
 
 /// No model of this name can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,243 +27,241 @@ pub struct UnknownModel {
     pub nearest: Vec<String>,
 }
 
-/// The date as of which the catalog holds, `2026-11-21`.
-pub fn as_of() -> &'static str {
-    MODELS
-        .strip_prefix("{\"as_of\":\"")
-        .and_then(|rest| rest.split('"').next())
-        .unwrap_or_default()
+/// The models that can be named. Cheap to clone; the default has those that are
+/// built in.
+#[derive(Clone, Default)]
+pub struct Catalog {
+    own: Option<Arc<Own>>,
 }
 
-/// The ids of all models of the catalog, `provider/id`.
-pub fn ids() -> impl Iterator<Item = String> {
-    MODELS
-        .lines()
-        .filter_map(names_of)
-        .map(|(provider, id)| format!("{provider}/{id}"))
+/// The user's file of providers.
+struct Own {
+    file: PathBuf,
+    providers: BTreeMap<String, OwnProvider>,
 }
 
-/// Finds a model: `provider/id`, a bare id that only one provider has,
-/// `openai-chat/any-id` or the same with another dialect for an endpoint of
-/// one's own, or `scripted/path`. `base_url` replaces the catalog's.
-///
-/// # Errors
-/// When no model has that name (the nearest names are given), when several
-/// have, when its dialect is not supported, or when `base_url` is no URL.
-pub fn resolve(name: &str, base_url: Option<&str>) -> Result<Model, UnknownModel> {
-    if let Some(url) = base_url {
-        endpoint::check(url).map_err(|reason| {
-            let shown = endpoint::without_login(url);
-            unknown(format!("base_url `{shown}`: {reason}"))
-        })?;
-    }
-    let (provider, id) = name.split_once('/').unwrap_or(("", name));
-    if id.is_empty() {
-        return Err(unknown(format!(
-            "`{name}` names no model; write `provider/id`"
-        )));
-    }
-    if provider == "scripted" {
-        return Ok(scripted(id));
-    }
-    if let Some(api) = Api::from_name(provider) {
-        return Ok(ad_hoc(api, id, base_url));
-    }
-    let line = find(provider, id).map_or_else(|| find_bare(name), Ok)?;
-    from_line(line, base_url)
-}
-
-/// A line of the catalog.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    provider: String,
-    id: String,
-    name: String,
-    api: String,
-    context_window: u64,
-    max_output_tokens: u64,
-    #[serde(default)]
-    images: bool,
-    #[serde(default)]
-    reasoning: bool,
-    price: Option<Price>,
-    #[serde(default)]
-    thinking_levels: BTreeMap<ThinkingLevel, Option<String>>,
-    #[serde(default)]
-    quirks: Quirks,
-}
-
-/// A line of the providers.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Provider {
-    id: String,
-    api_key_env: String,
-    base_urls: BTreeMap<String, String>,
-}
-
-fn from_line(line: &str, base_url: Option<&str>) -> Result<Model, UnknownModel> {
-    let entry: Entry = serde_json::from_str(line).expect("the embedded catalog is valid");
-    let Some(api) = Api::from_name(&entry.api) else {
-        return Err(unknown(format!(
-            "`{}/{}` speaks the dialect `{}`, which is not supported yet",
-            entry.provider, entry.id, entry.api
-        )));
-    };
-    let provider = PROVIDERS
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Provider>(line).ok())
-        .find(|provider| provider.id == entry.provider)
-        .expect("every provider of the catalog is listed");
-    let base_url = base_url
-        .or_else(|| provider.base_urls.get(api.name()).map(String::as_str))
-        .unwrap_or_else(|| api.usual_base_url());
-    Ok(Model {
-        provider: entry.provider,
-        id: entry.id,
-        name: entry.name,
-        api,
-        base_url: base_url.to_owned(),
-        api_key_env: vec![provider.api_key_env],
-        key_optional: endpoint::is_loopback(base_url),
-        context_window: entry.context_window,
-        max_output_tokens: entry.max_output_tokens,
-        limits_known: true,
-        images: entry.images,
-        reasoning: entry.reasoning,
-        price: entry.price,
-        thinking_levels: entry.thinking_levels,
-        quirks: entry.quirks,
-    })
-}
-
-/// An endpoint that no catalog knows: cautious about what it understands.
-fn ad_hoc(api: Api, id: &str, base_url: Option<&str>) -> Model {
-    let base_url = base_url.unwrap_or_else(|| api.usual_base_url());
-    let original = api == Api::OpenaiChat && endpoint::host(base_url) == "api.openai.com";
-    Model {
-        provider: api.name().to_owned(),
-        id: id.to_owned(),
-        name: id.to_owned(),
-        api,
-        base_url: base_url.to_owned(),
-        api_key_env: vec![api.usual_key_env().to_owned()],
-        key_optional: endpoint::is_loopback(base_url),
-        context_window: 128_000,
-        max_output_tokens: 16_384,
-        limits_known: false,
-        images: true,
-        reasoning: false,
-        price: None,
-        thinking_levels: BTreeMap::new(),
-        quirks: Quirks {
-            developer_role: Some(false),
-            max_tokens_field: if original {
-                MaxTokensField::MaxCompletionTokens
-            } else {
-                MaxTokensField::MaxTokens
-            },
-            store: Some(original),
-            prompt_cache_key: original,
-            ..Quirks::default()
-        },
+impl fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own: Vec<&str> = self.own().map(|(id, _)| id).collect();
+        f.debug_struct("Catalog").field("own", &own).finish()
     }
 }
 
-fn scripted(path: &str) -> Model {
-    let stem = std::path::Path::new(path).file_stem().map_or_else(
-        || path.to_owned(),
-        |stem| stem.to_string_lossy().into_owned(),
-    );
-    Model {
-        provider: "scripted".to_owned(),
-        name: stem.clone(),
-        id: stem,
-        api: Api::OpenaiChat,
-        base_url: String::new(),
-        api_key_env: Vec::new(),
-        key_optional: true,
-        context_window: 200_000,
-        max_output_tokens: 32_000,
-        limits_known: false,
-        images: true,
-        reasoning: true,
-        price: Some(Price::default()),
-        thinking_levels: BTreeMap::new(),
-        quirks: Quirks::default(),
-    }
+/// A provider, as lists tell of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedProvider {
+    /// The id.
+    pub id: String,
+    /// The dialects that it speaks, each with its base URL.
+    pub base_urls: Vec<(Api, String)>,
+    /// Where its key is looked for: variables, then a file.
+    pub key_sources: Vec<String>,
+    /// Who knows it.
+    pub source: Source,
+    /// Whether any id may stand behind its own.
+    pub any_model: bool,
 }
 
-/// The line of `provider/id`.
-fn find(provider: &str, id: &str) -> Option<&'static str> {
-    if provider.contains('"') || id.contains('"') {
-        return None;
+impl Catalog {
+    /// The built-in models under `providers`, by id, which `file` describes.
+    pub fn new(file: PathBuf, providers: BTreeMap<String, OwnProvider>) -> Self {
+        let own = Arc::new(Own { file, providers });
+        Self { own: Some(own) }
     }
-    let start = format!("\n{{\"provider\":\"{provider}\",\"id\":\"{id}\",");
-    let at = MODELS.find(&start)?;
-    MODELS.get(at + 1..)?.lines().next()
-}
 
-/// The line of an id that only one provider has.
-fn find_bare(name: &str) -> Result<&'static str, UnknownModel> {
-    let mut lines = MODELS
-        .lines()
-        .filter(|line| names_of(line).is_some_and(|(_, id)| id == name));
-    let Some(first) = lines.next() else {
-        let nearest = nearest(name);
+    /// The user's file of providers, if there is one.
+    pub fn file(&self) -> Option<&Path> {
+        self.own.as_ref().map(|own| own.file.as_path())
+    }
+
+    /// The providers of the user's file.
+    pub fn own(&self) -> impl Iterator<Item = (&str, &OwnProvider)> {
+        let own = self.own.iter().flat_map(|own| &own.providers);
+        own.map(|(id, provider)| (id.as_str(), provider))
+    }
+
+    /// Finds a model: `provider/id`, a bare id that only one provider has,
+    /// `openai-chat/any-id` or the same with another dialect for an endpoint
+    /// that nobody knows, or `scripted/path`. `base_url` replaces the known one.
+    ///
+    /// # Errors
+    /// When no model has that name (the nearest names are given), when several
+    /// have, or when `base_url` is no URL.
+    pub fn resolve(&self, name: &str, base_url: Option<&str>) -> Result<Model, UnknownModel> {
+        if let Some(url) = base_url {
+            endpoint::check(url).map_err(|reason| {
+                let shown = endpoint::without_login(url);
+                unknown(format!("base_url `{shown}`: {reason}"))
+            })?;
+        }
+        let (provider, id) = name.split_once('/').unwrap_or(("", name));
+        if id.is_empty() {
+            return Err(unknown(format!(
+                "`{name}` names no model; write `provider/id`"
+            )));
+        }
+        if provider == SCRIPTED {
+            return Ok(assumed::scripted(id));
+        }
+        if let Some(api) = Api::from_name(provider) {
+            let url = base_url.unwrap_or_else(|| api.usual_base_url());
+            return Ok(assumed::ad_hoc(api, id, url));
+        }
+        let model = match self.find(provider, id) {
+            Some(model) => model,
+            None => self.find_bare(name)?,
+        };
+        Ok(match base_url {
+            Some(url) => model.with_base_url(url.to_owned()),
+            None => model.with_key_need(),
+        })
+    }
+
+    /// All models that have a name: one's own, then those of the catalog.
+    pub fn models(&self) -> impl Iterator<Item = Model> {
+        self.names().filter_map(|(provider, id)| {
+            let model = self.find(provider, id)?;
+            Some(model.with_key_need())
+        })
+    }
+
+    /// All providers: one's own, then those of the catalog.
+    pub fn providers(&self) -> Vec<ListedProvider> {
+        let listed = |id: &str| self.listed(id);
+        let own = self.own().map(|(id, _)| id);
+        let only_own = own.filter(|id| Provider::of(id).is_none());
+        let built_in = embedded::providers().map(listed);
+        only_own.map(listed).chain(built_in).collect()
+    }
+
+    /// The names that are most like `name`, best first.
+    pub fn nearest(&self, name: &str, most: usize) -> Vec<String> {
+        let wanted = name.to_ascii_lowercase();
+        let likeness = |other: &str| {
+            strsim::normalized_damerau_levenshtein(&wanted, &other.to_ascii_lowercase())
+        };
+        let mut scored: Vec<(f64, String)> = self
+            .names()
+            .map(|(provider, id)| {
+                let full = format!("{provider}/{id}");
+                (likeness(&full).max(likeness(id)), full)
+            })
+            .filter(|(score, _)| *score >= 0.6)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let names = scored.into_iter().map(|(_, name)| name);
+        names.take(most).collect()
+    }
+
+    /// Provider and id of every model: those that only the user's file names,
+    /// then the catalog's.
+    fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.own().flat_map(|(provider, own)| {
+            let ids = own.section.models.keys();
+            ids.map(move |id| (provider, id.as_str()))
+        });
+        let only_own = own.filter(|(provider, id)| !embedded::has(provider, id));
+        only_own.chain(embedded::names().map(|(provider, id): (&str, &str)| (provider, id)))
+    }
+
+    fn own_provider(&self, id: &str) -> Option<&OwnProvider> {
+        self.own.as_ref()?.providers.get(id)
+    }
+
+    /// The model `provider/id`.
+    fn find(&self, provider: &str, id: &str) -> Option<Model> {
+        let known = embedded::find(provider, id);
+        let Some(own) = self.own_provider(provider) else {
+            return known;
+        };
+        let section = own.section.models.get(id);
+        if known.is_none() && section.is_none() && !takes_any(provider, own) {
+            return None;
+        }
+        let base = known.unwrap_or_else(|| own.assumed(provider, id));
+        Some(own.over(base, section.and_then(Option::as_ref)))
+    }
+
+    /// The model of an id that only one provider has.
+    fn find_bare(&self, name: &str) -> Result<Model, UnknownModel> {
+        let found: Vec<(&str, &str)> = self.names().filter(|(_, id)| *id == name).collect();
+        if let [(provider, id)] = found.as_slice()
+            && let Some(model) = self.find(provider, id)
+        {
+            return Ok(model);
+        }
+        let names: Vec<String> = found
+            .iter()
+            .map(|(provider, id)| format!("{provider}/{id}"))
+            .collect();
+        if !names.is_empty() {
+            return Err(UnknownModel {
+                message: format!(
+                    "several providers have `{name}`; write one of {}",
+                    quoted(&names)
+                ),
+                nearest: names,
+            });
+        }
+        let nearest = self.nearest(name, NEAREST_MAX);
         let hint = match nearest.as_slice() {
-            [] => "a model is written `provider/id`".to_owned(),
+            [] => "a model is written `provider/id`, and `agent models` lists them".to_owned(),
             names => format!("did you mean {}?", quoted(names)),
         };
-        return Err(UnknownModel {
+        Err(UnknownModel {
             message: format!("unknown model `{name}`; {hint}"),
             nearest,
-        });
-    };
-    let others: Vec<&str> = lines.collect();
-    if others.is_empty() {
-        return Ok(first);
-    }
-    let nearest: Vec<String> = std::iter::once(first)
-        .chain(others)
-        .filter_map(names_of)
-        .map(|(provider, id)| format!("{provider}/{id}"))
-        .collect();
-    Err(UnknownModel {
-        message: format!(
-            "several providers have `{name}`; write one of {}",
-            quoted(&nearest)
-        ),
-        nearest,
-    })
-}
-
-/// Provider and id of a line, without parsing it.
-fn names_of(line: &str) -> Option<(&str, &str)> {
-    let rest = line.strip_prefix("{\"provider\":\"")?;
-    let (provider, rest) = rest.split_once("\",\"id\":\"")?;
-    let (id, _) = rest.split_once('"')?;
-    Some((provider, id))
-}
-
-fn nearest(name: &str) -> Vec<String> {
-    let wanted = name.to_ascii_lowercase();
-    let mut scored: Vec<(f64, String)> = MODELS
-        .lines()
-        .filter_map(names_of)
-        .map(|(provider, id)| {
-            let full = format!("{provider}/{id}");
-            let score =
-                strsim::normalized_damerau_levenshtein(&wanted, &full.to_ascii_lowercase()).max(
-                    strsim::normalized_damerau_levenshtein(&wanted, &id.to_ascii_lowercase()),
-                );
-            (score, full)
         })
-        .filter(|(score, _)| *score >= 0.6)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, name)| name).collect()
+    }
+
+    fn listed(&self, id: &str) -> ListedProvider {
+        let built_in = Provider::of(id);
+        let own = self.own_provider(id);
+        // What holds for all models of the provider, any of them tells.
+        let key_sources = match (own, &built_in) {
+            (Some(own), _) => own.over(own.assumed(id, ""), None).key_sources(),
+            (None, Some(built_in)) => vec![built_in.api_key_env.clone()],
+            (None, None) => Vec::new(),
+        };
+        let section = own.map(|own| &own.section);
+        let apis = match (&built_in, section.and_then(|own| own.api)) {
+            (Some(built_in), None) => built_in.apis().collect(),
+            (_, api) => vec![api.unwrap_or(Api::OpenaiChat)],
+        };
+        let base_url = |api: Api| {
+            let written = section.and_then(|own| own.base_url.as_deref());
+            let known = built_in.as_ref().and_then(|known| known.base_url(api));
+            written.or(known).unwrap_or_default().to_owned()
+        };
+        ListedProvider {
+            id: id.to_owned(),
+            base_urls: apis.into_iter().map(|api| (api, base_url(api))).collect(),
+            key_sources,
+            source: match own {
+                Some(_) => Source::Providers,
+                None => Source::Catalog,
+            },
+            any_model: own.is_some_and(|own| takes_any(id, own)),
+        }
+    }
+}
+
+/// Whether any id may stand behind that of a provider.
+fn takes_any(id: &str, own: &OwnProvider) -> bool {
+    own.section.models.is_empty() && Provider::of(id).is_none()
+}
+
+/// Finds a model of the built-in catalog, as [`Catalog::resolve`] does.
+///
+/// # Errors
+/// As [`Catalog::resolve`].
+pub fn resolve(name: &str, base_url: Option<&str>) -> Result<Model, UnknownModel> {
+    Catalog::default().resolve(name, base_url)
+}
+
+/// The ids of all models of the built-in catalog, `provider/id`.
+pub fn ids() -> impl Iterator<Item = String> {
+    embedded::names().map(|(provider, id)| format!("{provider}/{id}"))
 }
 
 fn quoted(names: &[String]) -> String {

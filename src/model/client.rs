@@ -6,16 +6,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::Activity;
+use crate::model::cassette::{Recording, Replay, Talk};
 use crate::model::description::Model;
 use crate::model::error::{ModelError, ModelErrorKind};
-use crate::model::http::Endpoint;
+use crate::model::http::{self, Endpoint};
+use crate::model::proxy::Proxies;
 use crate::model::script::Script;
 use crate::model::scripted::{Player, ScriptedReply};
 use crate::model::stream::HttpReply;
+use crate::model::tls::Authorities;
 use crate::model::wire::Encoder;
 use crate::model::{Request, StreamEvent};
 
-/// How long a call may take, and who hears that it lives.
+/// How long a call may take, who hears that it lives, and what of its
+/// surroundings a connection has to know.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// Until the connection stands.
@@ -26,6 +30,10 @@ pub struct ClientOptions {
     pub idle_timeout: Duration,
     /// Touched whenever something arrives.
     pub activity: Activity,
+    /// The proxies on the way; by default none.
+    pub proxies: Proxies,
+    /// Who is trusted beside the built-in authorities.
+    pub authorities: Option<Authorities>,
 }
 
 impl ClientOptions {
@@ -36,6 +44,8 @@ impl ClientOptions {
             header_timeout: Duration::from_secs(120),
             idle_timeout: Duration::from_secs(300),
             activity,
+            proxies: Proxies::default(),
+            authorities: None,
         }
     }
 }
@@ -50,16 +60,23 @@ pub struct Client {
     model: Arc<Model>,
     backend: Arc<Backend>,
     encoder: Mutex<Encoder>,
+    recording: Option<Recording>,
+    talk: Talk,
 }
 
 enum Backend {
     Http(Box<Endpoint>),
     Scripted(Player),
+    Replayed(Box<Replay>, ClientOptions),
 }
 
 impl Clone for Client {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.model), Arc::clone(&self.backend))
+        Self {
+            recording: self.recording.clone(),
+            talk: self.talk,
+            ..Self::new(Arc::clone(&self.model), Arc::clone(&self.backend))
+        }
     }
 }
 
@@ -78,7 +95,7 @@ impl Client {
     ///
     /// # Errors
     /// `Auth` when a key is needed and there is none, or it cannot be one;
-    /// `InvalidRequest` when the base URL cannot be used.
+    /// `Setup` when the base URL cannot be used.
     pub fn http(
         model: Model,
         api_key: Option<String>,
@@ -88,29 +105,46 @@ impl Client {
         Ok(Self::of(model, Backend::Http(Box::new(endpoint))))
     }
 
-    /// Like [`Client::http`], and trusts the certificates of a PEM bundle in
-    /// addition to the built-in authorities.
-    ///
-    /// # Errors
-    /// As [`Client::http`], and when the bundle holds no valid certificate.
-    pub fn http_trusting(
-        model: Model,
-        api_key: Option<String>,
-        options: ClientOptions,
-        pem: &[u8],
-    ) -> Result<Client, ModelError> {
-        let mut endpoint = Endpoint::new(&model, api_key, options)?;
-        endpoint.trust(pem)?;
-        Ok(Self::of(model, Backend::Http(Box::new(endpoint))))
-    }
-
     /// A client that plays `script` and needs neither network nor key. A window
     /// that the script names is the model's.
     pub fn scripted(mut model: Model, script: Script, options: ClientOptions) -> Client {
         if let Some(window) = script.context_window {
             model.context_window = window;
+            model.limits_known = true;
         }
         Self::of(model, Backend::Scripted(Player::new(script, options)))
+    }
+
+    /// A client that answers from a cassette and needs neither network nor key.
+    pub fn replayed(model: Model, replay: Replay, options: ClientOptions) -> Client {
+        Self::of(model, Backend::Replayed(Box::new(replay), options))
+    }
+
+    /// The same, and its calls are recorded. Those of a script, which is a
+    /// recording already, are not.
+    #[must_use]
+    pub fn recorded(self, recording: Recording) -> Client {
+        if let Backend::Http(_) = *self.backend {
+            recording.know(&self.model);
+        }
+        Self {
+            recording: Some(recording),
+            ..self
+        }
+    }
+
+    /// A clone for calls of another kind of the same session.
+    #[must_use]
+    pub fn about(&self, talk: Talk) -> Client {
+        Self {
+            talk,
+            ..self.clone()
+        }
+    }
+
+    /// Whether it answers from a cassette, so that no wait makes sense.
+    pub fn is_replayed(&self) -> bool {
+        matches!(*self.backend, Backend::Replayed(..))
     }
 
     fn of(model: Model, backend: Backend) -> Client {
@@ -122,6 +156,8 @@ impl Client {
             encoder: Mutex::new(Encoder::new(Arc::clone(&model))),
             model,
             backend,
+            recording: None,
+            talk: Talk::default(),
         }
     }
 
@@ -141,7 +177,9 @@ impl Client {
     /// The body that [`Client::send`] sends; none when the model is a script.
     pub fn payload(&self, request: &Request) -> Option<Value> {
         match &*self.backend {
-            Backend::Http(_) => serde_json::from_slice(&self.encoder().encode(request)).ok(),
+            Backend::Http(_) | Backend::Replayed(..) => {
+                serde_json::from_slice(&self.encoder().encode(request)).ok()
+            }
             Backend::Scripted(_) => None,
         }
     }
@@ -167,7 +205,15 @@ impl Client {
                     Some(payload) => payload.to_string().into(),
                     None => self.encoder().encode(request),
                 };
-                Source::Http(Box::new(endpoint.send(&self.model, body).await?))
+                let taping = self
+                    .recording
+                    .as_ref()
+                    .map(|recording| recording.begin(&self.model, self.talk, request, payload));
+                Source::Http(Box::new(endpoint.send(&self.model, body, taping).await?))
+            }
+            Backend::Replayed(replay, options) => {
+                let played = replay.answer(&self.model, self.talk, request, payload)?;
+                Source::Http(Box::new(http::play(&self.model, played, options)?))
             }
             Backend::Scripted(player) => Source::Scripted(player.send(request).await?),
         };
@@ -185,7 +231,7 @@ impl Client {
     /// `Script` when a strict script has replies left over.
     pub fn finish(&self) -> Result<(), ModelError> {
         match &*self.backend {
-            Backend::Http(_) => Ok(()),
+            Backend::Http(_) | Backend::Replayed(..) => Ok(()),
             Backend::Scripted(player) => player.finish(),
         }
     }

@@ -1,15 +1,19 @@
 //! A model: how to reach it, what it can do, what it costs.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::message::{Cost, Usage};
 use crate::model::ThinkingLevel;
 use crate::model::endpoint;
 
 /// A wire dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Api {
     /// Anthropic's messages.
     AnthropicMessages,
@@ -32,7 +36,8 @@ impl Api {
         }
     }
 
-    pub(super) fn from_name(name: &str) -> Option<Self> {
+    /// The dialect of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
         [
             Self::AnthropicMessages,
             Self::OpenaiChat,
@@ -61,7 +66,8 @@ impl Api {
 }
 
 /// A model and how to reach it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Model {
     /// The provider's id.
     pub provider: String,
@@ -73,6 +79,8 @@ pub struct Model {
     pub api: Api,
     /// Where the dialect's paths start.
     pub base_url: String,
+    /// The variable that may move the base URL, beside that of the key.
+    pub base_url_env: Option<String>,
     /// Environment variables that may hold the key; the first one set counts.
     pub api_key_env: Vec<String>,
     /// Whether calls work without a key.
@@ -93,10 +101,73 @@ pub struct Model {
     pub thinking_levels: BTreeMap<ThinkingLevel, Option<String>>,
     /// How the endpoint differs from its dialect.
     pub quirks: Quirks,
+    /// What a call carries besides what its dialect says. It may hold secrets,
+    /// so that it is never written.
+    #[serde(skip)]
+    pub extras: Extras,
+    /// Who knows it.
+    pub source: Source,
+}
+
+/// Who knows a model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The catalog, which is built in.
+    Catalog,
+    /// The user's own file of providers, alone or over the catalog.
+    Providers,
+    /// Nobody: its name says a dialect, and all else is assumed.
+    #[default]
+    AdHoc,
+    /// A script plays it.
+    Script,
+}
+
+/// What a call of an endpoint carries besides what its dialect says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// A file with the key, absolute, for when no variable has it.
+    pub key_file: Option<PathBuf>,
+    /// Where the key goes.
+    pub key_place: KeyPlace,
+    /// More headers.
+    pub headers: Vec<ExtraHeader>,
+    /// Query parameters of the address.
+    pub query: Vec<(String, String)>,
+}
+
+/// Where in a call its key goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// Where the dialect says.
+    #[default]
+    Dialect,
+    /// Into this header; behind `Bearer ` when it is `authorization`.
+    Header(String),
+    /// Into this query parameter.
+    Query(String),
+}
+
+/// A header of an endpoint's own. Its value is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExtraHeader {
+    /// Its name, in lower case.
+    pub name: String,
+    /// The variable that its value comes from, if it comes from one.
+    pub env: Option<String>,
+    /// The value; none when the variable is not set.
+    pub value: Option<String>,
+}
+
+impl fmt::Debug for ExtraHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ***", self.name)
+    }
 }
 
 /// US dollars per million tokens.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Uncached input.
@@ -113,7 +184,7 @@ pub struct Price {
 }
 
 /// The price of a whole call whose prompt is longer than a threshold.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {
     /// Prompt tokens, cached or not, above which it holds.
@@ -129,7 +200,7 @@ pub struct Tier {
 }
 
 /// How an endpoint differs from its dialect.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quirks {
     /// Thinking is asked for as an effort instead of a budget.
@@ -150,10 +221,34 @@ pub struct Quirks {
     pub echo_reasoning_content: bool,
     /// There is a `prompt_cache_key`.
     pub prompt_cache_key: bool,
+    /// There is a `session_id`, which keeps a conversation where it is cached.
+    pub session_id: bool,
+    /// Requests go on to Anthropic: they take its marks of the prompt cache, and
+    /// need tools wherever there are calls.
+    pub relays_anthropic: bool,
+    /// Ids of calls must be nine letters or digits.
+    pub nine_letter_ids: bool,
+    /// `false`: the definition of a tool must not say `strict`.
+    pub strict_tools: Option<bool>,
+    /// What it can be asked to make of the text, besides tools; none is what is
+    /// usual for the provider.
+    pub structured_output: Option<StructuredOutput>,
+}
+
+/// What an endpoint can be asked to make of the text of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    /// Nothing.
+    None,
+    /// A JSON object of any shape.
+    JsonObject,
+    /// A JSON document that fits a schema.
+    JsonSchema,
 }
 
 /// The name of the output cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum MaxTokensField {
@@ -163,7 +258,7 @@ pub enum MaxTokensField {
 }
 
 /// How a chat endpoint is asked to think.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingFormat {
     /// `reasoning_effort`.
@@ -177,6 +272,33 @@ pub enum ThinkingFormat {
     Zai,
     /// `thinking: {type}`.
     Deepseek,
+}
+
+/// A model of which nothing is known; what a recording does not say is taken
+/// from here.
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            provider: String::new(),
+            id: String::new(),
+            name: String::new(),
+            api: Api::OpenaiChat,
+            base_url: String::new(),
+            base_url_env: None,
+            api_key_env: Vec::new(),
+            key_optional: true,
+            context_window: 0,
+            max_output_tokens: 0,
+            limits_known: false,
+            images: false,
+            reasoning: false,
+            price: None,
+            thinking_levels: BTreeMap::new(),
+            quirks: Quirks::default(),
+            extras: Extras::default(),
+            source: Source::default(),
+        }
+    }
 }
 
 impl Model {
@@ -246,6 +368,26 @@ impl Model {
         };
         cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
         Some(cost)
+    }
+
+    /// The model at another endpoint.
+    #[must_use]
+    pub fn with_base_url(self, base_url: String) -> Self {
+        Self { base_url, ..self }.with_key_need()
+    }
+
+    /// The model, needing a key unless none can be found for it or its endpoint
+    /// is on this machine.
+    pub(super) fn with_key_need(mut self) -> Self {
+        self.key_optional = self.key_sources().is_empty() || endpoint::is_loopback(&self.base_url);
+        self
+    }
+
+    /// Where the key is looked for, for people: variables, then the file.
+    pub fn key_sources(&self) -> Vec<String> {
+        let file = self.extras.key_file.as_ref();
+        let file = file.map(|path| path.display().to_string());
+        self.api_key_env.iter().cloned().chain(file).collect()
     }
 
     /// Whether a key would travel unencrypted to another machine.

@@ -1,9 +1,22 @@
 //! What a base URL says: whether it is one, its host, whether it stays on this
-//! machine, and the address of a call under it.
+//! machine, and the address of a call under it. Which headers may be added.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+
+/// Headers that the client itself has to set.
+const OWN_HEADERS: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+];
 
 /// Checks that `url` can be a base URL.
 ///
@@ -23,11 +36,16 @@ pub(crate) fn check(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `url` as it may be shown: without the name and password that it may hold.
+/// `url` as it may be shown: without the name and password that it may hold. Of
+/// what is no URL nothing says where a login ends, so all before the last `@` is
+/// left out.
 pub fn without_login(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at(start);
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let end = match Url::parse(url) {
+        Ok(_) => rest.find(['/', '?', '#']).unwrap_or(rest.len()),
+        Err(_) => rest.len(),
+    };
     let (authority, path) = rest.split_at(end);
     let host = authority
         .rsplit_once('@')
@@ -55,9 +73,54 @@ pub(crate) fn is_loopback(url: &str) -> bool {
         .is_ok_and(|address| address.is_loopback())
 }
 
+/// Checks that a call can carry a header of this name.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub(crate) fn check_header(name: &str) -> Result<(), &'static str> {
+    match HeaderName::from_bytes(name.as_bytes()) {
+        Err(_) => Err("this cannot be the name of a header"),
+        Ok(name) if OWN_HEADERS.contains(&name.as_str()) => Err("every call sets it itself"),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Whether a header can have this value.
+pub(crate) fn is_header_value(text: &str) -> bool {
+    HeaderValue::from_str(text).is_ok()
+}
+
+/// The password that a URL holds, which is a secret like a key.
+pub(crate) fn password(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    url.password().map(str::to_owned)
+}
+
+/// The address of `path` under `base`, with query parameters behind those that
+/// the path may have.
+pub(crate) fn address<'a>(
+    base: &str,
+    path: &str,
+    query: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let mut address = join(base, path);
+    for (name, value) in query {
+        let pair = url_pair(name, value);
+        address.push(if address.contains('?') { '&' } else { '?' });
+        address.push_str(&pair);
+    }
+    address
+}
+
+fn url_pair(name: &str, value: &str) -> String {
+    let mut url = Url::parse("http://x").expect("this is a URL");
+    url.query_pairs_mut().append_pair(name, value);
+    url.query().unwrap_or_default().to_owned()
+}
+
 /// The address of `path` under `base`. A base that already ends with the first
 /// part of the path, or with all of it, is understood.
-pub(crate) fn join(base: &str, path: &str) -> String {
+fn join(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
     if base.ends_with(path) {
         return base.to_owned();

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 /// The most characters that an error's message keeps.
 const MESSAGE_CHARS_MAX: usize = 2000;
+/// The most characters of the provider's code and of its id of the request.
+const CODE_CHARS_MAX: usize = 200;
+/// From how many bytes on a part of a key counts as a piece of the secret.
+const KEY_PART_BYTES: usize = 8;
 
 /// The class of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,6 +38,11 @@ pub enum ModelErrorKind {
     Cancelled,
     /// A scripted model has no reply, or none that fits the request.
     Script,
+    /// A cassette has no answer, or one to another request.
+    Replay,
+    /// What is configured for connections cannot be used: an address, a proxy,
+    /// a bundle of certificates.
+    Setup,
 }
 
 impl ModelErrorKind {
@@ -53,6 +62,8 @@ impl ModelErrorKind {
             Self::Truncated => "truncated",
             Self::Cancelled => "cancelled",
             Self::Script => "script",
+            Self::Replay => "replay_mismatch",
+            Self::Setup => "setup",
         }
     }
 
@@ -71,7 +82,9 @@ impl ModelErrorKind {
             | Self::InvalidRequest
             | Self::ContentFilter
             | Self::Cancelled
-            | Self::Script => false,
+            | Self::Script
+            | Self::Replay
+            | Self::Setup => false,
         }
     }
 
@@ -90,6 +103,8 @@ impl ModelErrorKind {
             Self::Truncated => "the reply was cut off",
             Self::Cancelled => "cancelled",
             Self::Script => "the scripted model failed",
+            Self::Replay => "the run is not the one of the cassette",
+            Self::Setup => "the connection cannot be set up",
         }
     }
 }
@@ -124,7 +139,7 @@ impl ModelError {
             kind,
             http_status: None,
             code: None,
-            message: cut(message.into()),
+            message: cut(message.into(), MESSAGE_CHARS_MAX),
             request_id: None,
             retry_after: None,
             hints: Vec::new(),
@@ -140,7 +155,9 @@ impl ModelError {
     /// Adds the provider's own code.
     #[must_use]
     pub fn with_code(mut self, code: Option<String>) -> Self {
-        self.code = code.filter(|code| !code.is_empty()).map(cut);
+        self.code = code
+            .filter(|code| !code.is_empty())
+            .map(|code| cut(code, CODE_CHARS_MAX));
         self
     }
 
@@ -165,20 +182,66 @@ impl ModelError {
         self
     }
 
-    /// Replaces `secret` wherever the provider's words repeat it.
-    pub(crate) fn scrub(&mut self, secret: &str) {
-        if secret.is_empty() {
-            return;
-        }
-        if self.message.contains(secret) {
-            self.message = self.message.replace(secret, "***");
-        }
-        if let Some(code) = self.code.as_mut()
-            && code.contains(secret)
-        {
-            *code = code.replace(secret, "***");
+    /// Replaces the key and its parts wherever the provider's words repeat them.
+    pub(super) fn scrub(&mut self, key: &str) {
+        self.message = without_key(&self.message, key);
+        self.code = self.code.as_deref().map(|code| without_key(code, key));
+    }
+}
+
+/// `text` without the key, without longer parts of it, and without what a
+/// provider leaves of it between its own asterisks, as in `sk-a***wxyz`.
+fn without_key(text: &str, key: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for word in text.split_inclusive(|next: char| next.is_whitespace()) {
+        match shown_part(word, key) {
+            Some((before, after)) => {
+                clean.push_str(before);
+                clean.push_str("***");
+                clean.push_str(after);
+            }
+            None => clean.push_str(word),
         }
     }
+    clean
+}
+
+/// What stands before and behind the part of the key in a word.
+fn shown_part<'w>(word: &'w str, key: &str) -> Option<(&'w str, &'w str)> {
+    let (first, last) = span_of_rest(word, key).or_else(|| span_of_parts(word, key))?;
+    Some((word.get(..first)?, word.get(last..)?))
+}
+
+/// The bytes of a word from the first long part of the key to the last one.
+fn span_of_parts(word: &str, key: &str) -> Option<(usize, usize)> {
+    let length = KEY_PART_BYTES.min(key.len());
+    if length == 0 {
+        return None;
+    }
+    let parts: Vec<&[u8]> = key.as_bytes().windows(length).collect();
+    let mut found = word
+        .as_bytes()
+        .windows(length)
+        .enumerate()
+        .filter(|(_, window)| parts.contains(window))
+        .map(|(at, _)| at);
+    let first = found.next()?;
+    Some((first, found.next_back().unwrap_or(first) + length))
+}
+
+/// The bytes of a word that masks all of the key but its ends.
+fn span_of_rest(word: &str, key: &str) -> Option<(usize, usize)> {
+    let is_mask = |next: char| matches!(next, '*' | '…' | '.');
+    let is_key = |next: char| next.is_ascii_alphanumeric() || matches!(next, '-' | '_');
+    let mask = word.find(['*', '…']).or_else(|| word.find("..."))?;
+    let (head, rest) = word.split_at_checked(mask)?;
+    let tail = rest.trim_start_matches(is_mask);
+    let start = mask - head.len() + head.trim_end_matches(is_key).len();
+    let shown = tail.len() - tail.trim_start_matches(is_key).len();
+    let end = word.len() - tail.len() + shown;
+    let (head, tail) = (word.get(start..mask)?, tail.get(..shown)?);
+    let repeats = key.starts_with(head) && key.ends_with(tail) && head.len() + tail.len() > 1;
+    repeats.then_some((start, end))
 }
 
 fn origin(status: Option<u16>, code: Option<&str>) -> String {
@@ -191,8 +254,8 @@ fn origin(status: Option<u16>, code: Option<&str>) -> String {
 }
 
 /// Cuts at a character boundary and says so.
-fn cut(mut text: String) -> String {
-    if let Some((at, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) {
+fn cut(mut text: String, chars_max: usize) -> String {
+    if let Some((at, _)) = text.char_indices().nth(chars_max) {
         text.truncate(at);
         text.push('…');
     }

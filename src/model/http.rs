@@ -1,31 +1,46 @@
 //! The only socket to a provider: one POST, and its answer as stream events.
 //!
 //! No redirect is followed, because the key would travel with it. Every wait and
-//! every size is bounded. The HTTP client is made on first use; for an endpoint
-//! on this machine it loads no certificates and asks no proxy.
+//! every size is bounded. The HTTP client is made on first use; without TLS on
+//! the way it loads no certificates, and to this machine it asks no proxy.
+//!
+//! A connection stays open for the next call. When the server closes it in the
+//! meantime and the request meets that, the request is sent once more at once,
+//! on a connection of its own. One that dies without a word is given up after
+//! 30 s without an acknowledgement.
 
-use std::error::Error as _;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use reqwest::header::HeaderValue;
+use reqwest::{RequestBuilder, Response};
+use tower::util::MapRequestLayer;
 
 use crate::clock;
+use crate::model::body::ReplyBody;
+use crate::model::call::{Call, key_hint, no_header, no_key};
+use crate::model::cassette::{Playback, Taping};
 use crate::model::classify::http_error;
 use crate::model::client::ClientOptions;
 use crate::model::description::Model;
 use crate::model::endpoint;
 use crate::model::error::{ModelError, ModelErrorKind};
-use crate::model::stream::HttpReply;
-use crate::model::wire;
+use crate::model::proxy::Proxy;
+use crate::model::stream::{HttpReply, Incoming};
+use crate::model::tls;
+use crate::model::transport::{broken, hung_up, locked, timed_out, unsent};
 
 /// The most that is read of an answer that is an error.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// The longest time spent on reading it.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// What a wait that the provider asks for is kept as.
+const RETRY_AFTER_MS: &str = "retry-after-ms";
+/// Where a redirect leads; kept only as far as it is told.
+const LOCATION: &str = "location";
 /// Headers that may hold the provider's id of the request.
 const REQUEST_ID_HEADERS: [&str; 4] = ["request-id", "x-request-id", "x-amzn-requestid", "cf-ray"];
 
@@ -33,8 +48,15 @@ const REQUEST_ID_HEADERS: [&str; 4] = ["request-id", "x-request-id", "x-amzn-req
 pub(super) struct Endpoint {
     key: Option<String>,
     options: ClientOptions,
-    extra_roots: Vec<CertificateDer<'static>>,
-    client: OnceLock<reqwest::Client>,
+    connector: OnceLock<Connector>,
+}
+
+/// What opens connections.
+struct Connector {
+    client: reqwest::Client,
+    proxy: Option<Proxy>,
+    /// How many it has opened.
+    opened: Arc<AtomicUsize>,
 }
 
 impl Endpoint {
@@ -46,7 +68,7 @@ impl Endpoint {
     ) -> Result<Self, ModelError> {
         endpoint::check(&model.base_url).map_err(|reason| {
             ModelError::new(
-                ModelErrorKind::InvalidRequest,
+                ModelErrorKind::Setup,
                 format!(
                     "the base URL of {} cannot be used: {reason}",
                     model.full_id()
@@ -71,130 +93,148 @@ impl Endpoint {
             }
             _ => {}
         }
+        let unset = model.extras.headers.iter().find(|one| one.value.is_none());
+        if let Some(header) = unset {
+            return Err(no_header(model, &header.name, header.env.as_deref()));
+        }
         Ok(Self {
             key,
             options,
-            extra_roots: Vec::new(),
-            client: OnceLock::new(),
+            connector: OnceLock::new(),
         })
     }
 
-    /// Trusts the certificates of a PEM bundle too.
-    pub(super) fn trust(&mut self, pem: &[u8]) -> Result<(), ModelError> {
-        let bad = |reason: String| {
-            ModelError::new(
-                ModelErrorKind::Unavailable,
-                format!("the bundle of certificates cannot be used: {reason}"),
-            )
-            .permanent()
-        };
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            self.extra_roots
-                .push(certificate.map_err(|error| bad(error.to_string()))?);
+    /// Sends a request's body and waits for the head of the answer. What comes
+    /// is taken down by `taping`.
+    pub(super) async fn send(
+        &self,
+        model: &Model,
+        body: Bytes,
+        mut taping: Option<Taping>,
+    ) -> Result<HttpReply, ModelError> {
+        let call = Call::new(model, self.key.as_deref());
+        let secrets = call.secrets();
+        if let Some(taping) = &mut taping {
+            taping.hide(&secrets);
         }
-        if self.extra_roots.is_empty() {
-            return Err(bad("it holds no certificate".to_owned()));
+        match self.open(&call, body).await {
+            Ok(response) => self.answered(response, &call, taping).await,
+            Err(error) => {
+                let error = without_secrets(error, &secrets);
+                if let Some(taping) = &mut taping {
+                    taping.failed(&error);
+                }
+                Err(error)
+            }
         }
-        Ok(())
     }
 
-    /// Sends a request's body and waits for the head of the answer.
-    pub(super) async fn send(&self, model: &Model, body: Bytes) -> Result<HttpReply, ModelError> {
-        self.open(model, body)
-            .await
-            .map_err(|error| self.without_key(error))
+    /// What becomes of an answer whose head is there.
+    async fn answered(
+        &self,
+        response: Response,
+        call: &Call<'_>,
+        mut taping: Option<Taping>,
+    ) -> Result<HttpReply, ModelError> {
+        let head = Head::of(&response);
+        if let Some(taping) = &mut taping {
+            taping.head(head.status, &head.headers);
+        }
+        let secrets = call.secrets();
+        if head.is_success() {
+            let incoming = Incoming::Network(response, taping.map(Box::new));
+            let body = ReplyBody::new(call.model);
+            let request_id = head.request_id();
+            let reply = HttpReply::new(incoming, body, &self.options, secrets);
+            return Ok(reply.identified(request_id));
+        }
+        let body = error_body(response).await;
+        if let Some(taping) = &mut taping {
+            taping.body(&body);
+            taping.ended();
+        }
+        Err(without_secrets(refused(&head, &body, call.model), &secrets))
     }
 
-    async fn open(&self, model: &Model, body: Bytes) -> Result<HttpReply, ModelError> {
-        let call = self
-            .client(model)?
-            .post(endpoint::join(&model.base_url, &wire::path(model)))
-            .headers(self.headers(model)?)
-            .body(body)
-            .send();
+    async fn open(&self, call: &Call<'_>, body: Bytes) -> Result<Response, ModelError> {
+        let model = call.model;
+        let connector = self.connector(model)?;
+        let proxy = connector.proxy.as_ref();
+        let request = connector
+            .client
+            .post(call.address())
+            .headers(call.headers()?)
+            .body(body);
+        let sending = connector.send(request);
         let limit = self.options.header_timeout;
-        let response = tokio::time::timeout(limit, call)
+        let response = tokio::time::timeout(limit, sending)
             .await
-            .map_err(|_| timed_out("no answer", limit))?
-            .map_err(|error| transport_error(error, model))?;
+            .map_err(|_| timed_out("no answer", limit, "settings.response_timeout"))?
+            .map_err(|error| unsent(error, model, proxy))?;
         self.options.activity.touch();
-        if !response.status().is_success() {
-            return Err(refused(response, model).await);
+        if let (407, Some(proxy)) = (response.status().as_u16(), proxy) {
+            return Err(locked(proxy));
         }
-        Ok(HttpReply::new(
-            response,
-            wire::decoder(model),
-            &self.options,
-            self.key.clone(),
-        ))
+        Ok(response)
     }
 
-    fn headers(&self, model: &Model) -> Result<HeaderMap, ModelError> {
-        let mut headers = HeaderMap::new();
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
-        headers.insert("accept", HeaderValue::from_static("text/event-stream"));
-        for (name, value) in wire::headers(model, self.key.as_deref()) {
-            let mut value = HeaderValue::from_str(&value).map_err(|_| {
-                ModelError::new(
-                    ModelErrorKind::Auth,
-                    "the key holds characters that no key has",
-                )
-            })?;
-            value.set_sensitive(true);
-            headers.insert(HeaderName::from_static(name), value);
+    fn connector(&self, model: &Model) -> Result<&Connector, ModelError> {
+        if let Some(connector) = self.connector.get() {
+            return Ok(connector);
         }
-        Ok(headers)
-    }
-
-    fn client(&self, model: &Model) -> Result<&reqwest::Client, ModelError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let loopback = endpoint::is_loopback(&model.base_url);
-        let plain = loopback && model.base_url.starts_with("http://");
+        let proxy = self.options.proxies.on_the_way_to(&model.base_url)?;
+        let encrypted =
+            model.base_url.starts_with("https:") || proxy.as_ref().is_some_and(Proxy::is_encrypted);
+        let tls = match encrypted {
+            true => tls::encrypted(self.options.authorities.as_ref())?,
+            false => tls::plain()?,
+        };
+        let unusable = |error: reqwest::Error| {
+            let reason = broken(error).message;
+            ModelError::new(
+                ModelErrorKind::Setup,
+                format!("the HTTP client cannot be built: {reason}"),
+            )
+        };
+        // What the process's environment says of proxies came with the options.
         let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(self.tls(plain)?)
+            .no_proxy()
+            .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(self.options.connect_timeout)
             .user_agent(concat!("agent/", env!("CARGO_PKG_VERSION")))
             .tcp_nodelay(true);
-        if loopback {
-            builder = builder.no_proxy();
+        if let Some(proxy) = &proxy {
+            builder = builder.proxy(reqwest::Proxy::all(proxy.url().clone()).map_err(unusable)?);
         }
-        let client = builder.build().map_err(|error| {
-            ModelError::new(
-                ModelErrorKind::Unavailable,
-                format!("the HTTP client cannot be built: {}", reason(&error)),
-            )
-            .permanent()
-        })?;
-        Ok(self.client.get_or_init(|| client))
+        let opened = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&opened);
+        let client = builder
+            .connector_layer(MapRequestLayer::new(move |target| {
+                count.fetch_add(1, Ordering::Relaxed);
+                target
+            }))
+            .build()
+            .map_err(unusable)?;
+        Ok(self.connector.get_or_init(|| Connector {
+            client,
+            proxy,
+            opened,
+        }))
     }
+}
 
-    /// `plain` connections never get as far as TLS, so they need no roots.
-    fn tls(&self, plain: bool) -> Result<rustls::ClientConfig, ModelError> {
-        let mut roots = rustls::RootCertStore::empty();
-        if !plain {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-            roots.add_parsable_certificates(self.extra_roots.iter().cloned());
+impl Connector {
+    async fn send(&self, request: RequestBuilder) -> reqwest::Result<Response> {
+        let again = request.try_clone();
+        let opened = self.opened.load(Ordering::Relaxed);
+        let outcome = request.send().await;
+        let reused = self.opened.load(Ordering::Relaxed) == opened;
+        match (outcome, again) {
+            // The server had hung up, and nobody has seen the request.
+            (Err(error), Some(again)) if reused && hung_up(&error) => again.send().await,
+            (outcome, _) => outcome,
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| {
-                ModelError::new(ModelErrorKind::Unavailable, error.to_string()).permanent()
-            })?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
-    }
-
-    fn without_key(&self, mut error: ModelError) -> ModelError {
-        if let Some(key) = &self.key {
-            error.scrub(key);
-        }
-        error
     }
 }
 
@@ -220,101 +260,89 @@ pub fn retry_after(ms: Option<&str>, after: Option<&str>, now_ms: i64) -> Option
     Some(date.saturating_sub(now))
 }
 
-/// The provider's id of a request.
-pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
-    REQUEST_ID_HEADERS
-        .iter()
-        .find_map(|name| headers.get(*name)?.to_str().ok())
-        .map(str::to_owned)
-}
-
-/// The error of a connection, without the address, which may hold a login.
-pub(super) fn broken(error: reqwest::Error) -> ModelError {
-    let error = error.without_url();
-    let kind = if error.is_timeout() {
-        ModelErrorKind::Timeout
-    } else {
-        ModelErrorKind::Unavailable
+/// The answer that a cassette holds, as if it came over the network.
+pub(super) fn play(
+    model: &Model,
+    played: Playback,
+    options: &ClientOptions,
+) -> Result<HttpReply, ModelError> {
+    options.activity.touch();
+    let Some((status, headers)) = played.head else {
+        return Err(played.failed.unwrap_or_else(|| {
+            ModelError::new(ModelErrorKind::Replay, "the recorded call has no answer")
+        }));
     };
-    ModelError::new(kind, reason(&error))
+    let head = Head { status, headers };
+    if head.is_success() {
+        let chunks = played.body.into_iter().map(Ok);
+        let incoming = Incoming::Recorded(chunks.chain(played.failed.map(Err)).collect());
+        // What a cassette holds has no secrets.
+        let reply = HttpReply::new(incoming, ReplyBody::new(model), options, Vec::new());
+        return Ok(reply.identified(head.request_id()));
+    }
+    Err(refused(&head, &played.body.concat(), model))
 }
 
-/// The error of a wait that was too long.
-pub(super) fn timed_out(what: &str, limit: Duration) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::Timeout,
-        format!("{what} for {}", seconds_text(limit)),
-    )
+/// The status of an answer, and those of its headers that matter.
+#[derive(Debug, Clone)]
+struct Head {
+    status: u16,
+    headers: BTreeMap<String, String>,
 }
 
-fn seconds_text(limit: Duration) -> String {
-    if limit < Duration::from_secs(1) {
-        format!("{} ms", limit.as_millis())
-    } else {
-        format!("{} s", limit.as_secs())
+impl Head {
+    fn of(response: &Response) -> Self {
+        let headers = response.headers();
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let mut kept: BTreeMap<String, String> = ["content-type"]
+            .into_iter()
+            .chain(REQUEST_ID_HEADERS)
+            .filter_map(|name| Some((name.to_owned(), text(name)?.to_owned())))
+            .collect();
+        // As a duration: a date would mean another one later.
+        let delay = retry_after(
+            text("retry-after-ms"),
+            text("retry-after"),
+            clock::unix_ms(),
+        );
+        if let Some(delay) = delay {
+            kept.insert(RETRY_AFTER_MS.to_owned(), delay.as_millis().to_string());
+        }
+        let elsewhere = text(LOCATION).and_then(|to| redirected(response, to));
+        if let Some(elsewhere) = elsewhere {
+            kept.insert(LOCATION.to_owned(), elsewhere);
+        }
+        Self {
+            status: response.status().as_u16(),
+            headers: kept,
+        }
+    }
+
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The provider's id of the request.
+    fn request_id(&self) -> Option<String> {
+        let mut names = REQUEST_ID_HEADERS.iter();
+        names.find_map(|name| self.headers.get(*name)).cloned()
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        let text = self.headers.get(RETRY_AFTER_MS).map(String::as_str);
+        retry_after(text, None, clock::unix_ms())
     }
 }
 
-fn transport_error(error: reqwest::Error, model: &Model) -> ModelError {
-    let host = endpoint::host(&model.base_url);
-    let connecting = error.is_connect();
-    let untrusted = connecting && is_tls(&error);
-    let mut error = broken(error);
-    error.message = format!("{host}: {}", error.message);
-    if untrusted {
-        return error
-            .permanent()
-            .with_hint("the certificate is not trusted; SSL_CERT_FILE can name more authorities");
-    }
-    if connecting && model.key_optional {
-        return error.with_hint("is the local model server running?");
+fn without_secrets(mut error: ModelError, secrets: &[String]) -> ModelError {
+    for secret in secrets {
+        error.scrub(secret);
     }
     error
 }
 
-fn is_tls(error: &reqwest::Error) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if error.is::<rustls::Error>() {
-            return true;
-        }
-        if let Some(inner) = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref)
-            && inner.is::<rustls::Error>()
-        {
-            return true;
-        }
-        source = error.source();
-    }
-    false
-}
-
-/// An error and its causes in one line, without repetitions.
-fn reason(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
-/// Reads what an answer other than 200 says.
-async fn refused(mut response: reqwest::Response, model: &Model) -> ModelError {
-    let status = response.status().as_u16();
-    let headers = response.headers();
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let delay = retry_after(
-        text("retry-after-ms"),
-        text("retry-after"),
-        clock::unix_ms(),
-    );
-    let request_id = request_id(headers);
+/// Reads the body of an answer that is an error.
+async fn error_body(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
         while let Ok(Some(chunk)) = response.chunk().await {
@@ -327,10 +355,19 @@ async fn refused(mut response: reqwest::Response, model: &Model) -> ModelError {
     };
     // What has come until then is all that is needed.
     let _ = tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await;
-    let mut error = http_error(status, &String::from_utf8_lossy(&body));
-    error.request_id = request_id;
+    body
+}
+
+/// What an answer other than 200 says.
+fn refused(head: &Head, body: &[u8], model: &Model) -> ModelError {
+    let body = String::from_utf8_lossy(body);
+    let mut error = http_error(head.status, unframed(&body));
+    error.request_id = head.request_id().or(error.request_id);
+    if let Some(elsewhere) = head.headers.get(LOCATION) {
+        error.message = format!("{} to {elsewhere}", error.message);
+    }
     if error.is_retryable() {
-        error.retry_after = delay.or(error.retry_after);
+        error.retry_after = head.retry_after().or(error.retry_after);
     }
     if error.kind == ModelErrorKind::Auth {
         error.hints.push(key_hint(model));
@@ -338,17 +375,20 @@ async fn refused(mut response: reqwest::Response, model: &Model) -> ModelError {
     error
 }
 
-fn no_key(model: &Model) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::Auth,
-        format!("there is no key for {}", model.provider),
-    )
-    .with_hint(key_hint(model))
+/// The first event of a body that is a stream of them: some gateways frame
+/// their errors like replies.
+fn unframed(body: &str) -> &str {
+    let first = body.trim_start().strip_prefix("data:");
+    first.and_then(|rest| rest.lines().next()).unwrap_or(body)
 }
 
-fn key_hint(model: &Model) -> String {
-    match model.api_key_env.as_slice() {
-        [] => format!("{} needs another key", model.provider),
-        names => format!("set {} to a valid key", names.join(" or ")),
+/// Where a redirect leads, without a login and what may be a token.
+fn redirected(response: &Response, to: &str) -> Option<String> {
+    if !response.status().is_redirection() {
+        return None;
     }
+    let mut target = response.url().join(to).ok()?;
+    target.set_query(None);
+    target.set_fragment(None);
+    Some(endpoint::without_login(target.as_str()))
 }

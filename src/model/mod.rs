@@ -5,31 +5,64 @@
 //! tried again is decided by [`RetryPolicy`] and done in the engine, once.
 
 mod assemble;
+mod assumed;
+mod body;
+mod call;
+mod cassette;
 mod catalog;
 mod classify;
 mod client;
 mod description;
+mod embedded;
 mod endpoint;
 mod error;
 mod http;
+mod known;
+mod own;
+mod proxy;
+mod response_format;
 mod retry;
+mod said;
+mod schema_subset;
 mod script;
 mod scripted;
 mod sse;
 mod stream;
+mod tls;
+mod transport;
 pub mod wire;
 
 pub use assemble::Assembler;
-pub use catalog::{UnknownModel, as_of, ids, resolve};
+pub use body::ReplyBody;
+pub use cassette::{
+    CASSETTE_BYTES_MAX, Cassette, CassetteError, Places, Recording, Replay, Talk, TapedCall,
+    TapedOutput, TooLarge, ToolsFrom,
+};
+pub use catalog::{Catalog, ListedProvider, UnknownModel, ids, resolve};
 pub use classify::{body_error, http_error, says_overflow};
 pub use client::{Client, ClientOptions, Reply};
-pub use description::{Api, MaxTokensField, Model, Price, Quirks, ThinkingFormat, Tier};
+pub use description::{
+    Api, ExtraHeader, Extras, KeyPlace, MaxTokensField, Model, Price, Quirks, Source,
+    StructuredOutput, ThinkingFormat, Tier,
+};
+pub use embedded::as_of;
+pub(crate) use embedded::{has_built_in_url, is_built_in};
 pub use endpoint::without_login;
+pub(crate) use endpoint::{
+    check as check_base_url, check_header, is_header_value, password as password_of,
+};
 pub use error::{ModelError, ModelErrorKind};
 pub use http::retry_after;
+pub use own::{
+    ModelDefaults, ModelSection, OwnProvider, PriceSection, ProviderSection, ProvidersFile,
+    TierSection,
+};
+pub use proxy::{Proxies, Proxy};
+pub use response_format::ResponseFormat;
 pub use retry::{GiveUp, RetryDecision, RetryPolicy};
 pub use script::{Script, ScriptError};
 pub use sse::{FRAME_BYTES_MAX, Frame, SseDecoder};
+pub use tls::Authorities;
 
 use std::sync::Arc;
 
@@ -52,6 +85,8 @@ pub struct Request {
     pub max_output_tokens: u64,
     /// The sampling temperature, where the model takes one.
     pub temperature: Option<f64>,
+    /// What the provider is asked to make of the text.
+    pub response_format: Option<ResponseFormat>,
     /// The session, for the provider's prompt cache.
     pub session_id: String,
 }
@@ -200,6 +235,8 @@ pub enum StreamEvent {
         /** To be sent back with the block. */
         signature: String,
     },
+    /// Something was no text, half a character perhaps; U+FFFD stands for it.
+    Replaced,
     /// The usage so far; a later one replaces it.
     Usage(Usage),
     /// The reply is whole.

@@ -169,6 +169,13 @@ pub(super) struct ReplySpec {
     pub(super) expect: Option<Expect>,
 }
 
+impl ReplySpec {
+    /// Whether anything comes before an error.
+    pub(super) fn says_something(&self) -> bool {
+        self.text.is_some() || self.thinking.is_some() || !self.calls.is_empty()
+    }
+}
+
 /// A tool call of a reply.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,7 +208,7 @@ pub(super) enum Stop {
     Refusal,
 }
 
-/// An HTTP error instead of a reply.
+/// An HTTP error instead of a reply, or behind what it says.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Failure {

@@ -3,7 +3,9 @@
 //! Each call takes the next reply, a repeated call too. What a reply expects is
 //! looked for in the whole request: `contains` in the system prompt and in every
 //! text, result and argument of the conversation; `tools` among the names of the
-//! offered tools, where an empty list means that none may be offered.
+//! offered tools, where an empty list means that none may be offered. A reply
+//! that says something and has an `error` fails behind its last word, as a
+//! provider does that breaks down inside a stream.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -16,8 +18,8 @@ use crate::message::{Content, Message, StopReason};
 use crate::model::classify::http_error;
 use crate::model::client::ClientOptions;
 use crate::model::error::{ModelError, ModelErrorKind};
-use crate::model::http::timed_out;
 use crate::model::script::{Expect, Failure, ReplySpec, Script, Stop};
+use crate::model::transport::timed_out;
 use crate::model::wire::Events;
 use crate::model::{Request, StreamEvent};
 
@@ -74,15 +76,15 @@ impl Player {
             let limit = self.options.header_timeout;
             clock::sleep(delay.min(limit), &CancellationToken::new()).await;
             if delay > limit {
-                return Err(timed_out("no answer", limit));
+                return Err(timed_out("no answer", limit, "settings.response_timeout"));
             }
         }
         self.options.activity.touch();
         match &reply.error {
-            Some(failure) => Err(failed(failure)),
-            None => Ok(ScriptedReply {
+            Some(failure) if !reply.says_something() => Err(failed(failure)),
+            failure => Ok(ScriptedReply {
                 events: events(&reply),
-
+                failed: failure.as_ref().map(failed),
                 over: false,
             }),
         }
@@ -116,6 +118,8 @@ impl Player {
 /// A reply of a script on its way.
 pub(super) struct ScriptedReply {
     events: Events,
+    /// What ends it in place of the stop.
+    failed: Option<ModelError>,
     over: bool,
 }
 
@@ -127,10 +131,12 @@ impl ScriptedReply {
                 Ok(Some(event))
             }
             None if self.over => Ok(None),
-            None => Err(ModelError::new(
-                ModelErrorKind::Truncated,
-                "the stream ended before the reply was whole",
-            )),
+            None => Err(self.failed.clone().unwrap_or_else(|| {
+                ModelError::new(
+                    ModelErrorKind::Truncated,
+                    "the stream ended before the reply was whole",
+                )
+            })),
         }
     }
 }
@@ -182,10 +188,15 @@ fn events(reply: &ReplySpec) -> Events {
     if reply.cut {
         // The end of the last block is what gets lost, and all after it.
         events.truncate(1 + (events.len() - 1) / 2);
+    }
+    if reply.error.is_some() {
         return events;
     }
     if let Some(usage) = reply.usage {
-        events.push_back(StreamEvent::Usage(usage));
+        events.insert(1, StreamEvent::Usage(usage));
+    }
+    if reply.cut {
+        return events;
     }
     events.push_back(StreamEvent::Stop(match reply.stop {
         Some(Stop::Stop) => StopReason::Stop,

@@ -1,10 +1,11 @@
 //! Server-sent events: bytes in any pieces become frames.
 //!
 //! Follows the event-stream grammar of the HTML standard (one optional BOM;
-//! LF, CR or CRLF; comments; several `data` lines), with two differences that
-//! streams of models need: invalid UTF-8 is replaced instead of refused, and a
-//! last frame without its blank line still counts. Time is linear in the bytes,
-//! and a line or frame over [`FRAME_BYTES_MAX`] is an error.
+//! LF, CR or CRLF; comments; several `data` lines), with three differences that
+//! streams of models need: a last frame without its blank line still counts, an
+//! `error` field is an event of that name, and it is told where invalid UTF-8
+//! was replaced. Time is linear in the bytes, and a line or frame over
+//! [`FRAME_BYTES_MAX`] is an error.
 
 use crate::model::error::{ModelError, ModelErrorKind};
 
@@ -18,6 +19,8 @@ pub struct Frame {
     pub event: String,
     /// The data, its lines joined by `\n`.
     pub data: String,
+    /// Whether bytes of the data were no UTF-8; U+FFFD stands for them.
+    pub replaced: bool,
 }
 
 /// Turns bytes into frames.
@@ -130,6 +133,12 @@ impl SseDecoder {
                 self.event.clear();
                 self.event.extend_from_slice(value);
             }
+            // Not of the standard: how llama.cpp says that it failed.
+            b"error" => {
+                self.event = b"error".to_vec();
+                self.data = value.to_vec();
+                self.has_data = true;
+            }
             // `id` and `retry` serve reconnecting, which a reply cannot do.
             _ => {}
         }
@@ -142,16 +151,22 @@ impl SseDecoder {
         if !std::mem::take(&mut self.has_data) || data.is_empty() {
             return;
         }
+        let (event, _) = text(event);
+        let (data, replaced) = text(data);
         frames.push(Frame {
-            event: text(event),
-            data: text(data),
+            event,
+            data,
+            replaced,
         });
     }
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// Bytes as text, and whether some had to be replaced.
+fn text(bytes: Vec<u8>) -> (String, bool) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+    }
 }
 
 fn too_large() -> ModelError {

@@ -9,9 +9,13 @@ use super::neutral::neutral;
 use super::phrase::{called, counted, dollars, duration, first_line, grouped, limit, spent};
 use super::screen::{HumanOptions, Screen, Tone};
 use crate::event::{
-    CompactExec, Event, EventKind, MessageComplete, Outcome, PermissionResponse, ResultDocument,
-    RetrySource, RetryStart, RunStart, StepStart, ToolComplete, ToolError, ToolErrorStatus,
+    CompactExec, Event, EventKind, MessageComplete, MessageSource, Outcome, PermissionResponse,
+    ResultDocument, RetrySource, RetryStart, RunStart, StepStart, ToolComplete, ToolError,
+    ToolErrorStatus,
 };
+
+/// Lines of an error's message, behind the first, that are shown.
+const ERROR_LINES_MAX: usize = 40;
 
 /// Turns events into lines.
 pub(super) struct Narrator {
@@ -130,6 +134,18 @@ impl Narrator {
                 "compacting the conversation".clone_into(&mut self.status);
             }
             EventKind::CompactExec(compaction) => self.compaction(compaction, lines),
+            EventKind::ReplyDiscarded(discarded) => self.spend(discarded.cost_usd),
+            EventKind::BranchSummary(summary) => self.spend(summary.cost_usd),
+            EventKind::MessageUser(said) if said.source == MessageSource::Repair => {
+                let text = "the answer does not fit the response schema; it is asked for again";
+                lines.push(self.screen.line(Tone::Warn, "!", text));
+            }
+            EventKind::ModelFallback(fallback) => {
+                let (from, to) = (neutral(&fallback.from), neutral(&fallback.to));
+                let text = format!("{to} takes over from {from}: {}", neutral(&fallback.reason));
+                self.status = format!("waiting for {to}");
+                lines.push(self.screen.line(Tone::Warn, "fallback", &text));
+            }
             EventKind::HookError(error) => {
                 let (name, point) = (neutral(&error.name), neutral(&error.hook));
                 let text = format!("hook {name} ({point}): {}", neutral(&error.error));
@@ -162,6 +178,9 @@ impl Narrator {
             format!("model {}", neutral(&start.model)),
             format!("permissions {}", neutral(&start.permission_mode)),
         ];
+        if let Some(cassette) = &start.replay {
+            facts.push(format!("replay of {}", neutral(cassette)));
+        }
         if let Some(turns) = self.max_turns {
             facts.push(format!("at most {turns} turns"));
         }
@@ -192,11 +211,12 @@ impl Narrator {
         lines.push(self.screen.line(Tone::Accent, &count, &text));
     }
 
+    fn spend(&mut self, cost_usd: Option<f64>) {
+        self.cost_usd = self.cost_usd.zip(cost_usd).map(|(sum, cost)| sum + cost);
+    }
+
     fn reply(&mut self, message: &MessageComplete, lines: &mut Vec<String>) {
-        self.cost_usd = self
-            .cost_usd
-            .zip(message.cost_usd)
-            .map(|(sum, cost)| sum + cost);
+        self.spend(message.cost_usd);
         // The final answer belongs to standard output.
         if message.has_tool_calls && !message.content.trim().is_empty() {
             lines.push(
@@ -274,6 +294,7 @@ impl Narrator {
     }
 
     fn compaction(&mut self, compaction: &CompactExec, lines: &mut Vec<String>) {
+        self.spend(compaction.cost_usd);
         let (tone, text) = match &compaction.err_msg {
             None => {
                 let (before, after) = (compaction.token_before, compaction.token_compact);
@@ -298,10 +319,13 @@ impl Narrator {
             lines.push(self.screen.line(Tone::Plain, " ", &text));
         }
         if let Some(error) = &result.error {
-            lines.push(
-                self.screen
-                    .line(Tone::Bad, "error", &neutral(&error.message)),
-            );
+            let mut message = error.message.lines();
+            let first = neutral(message.next().unwrap_or_default());
+            lines.push(self.screen.line(Tone::Bad, "error", &first));
+            // A difference keeps its lines.
+            for line in message.take(ERROR_LINES_MAX) {
+                lines.push(self.screen.line(Tone::Plain, "     ", &neutral(line)));
+            }
             for hint in &error.hints {
                 lines.push(self.screen.line(Tone::Plain, "hint", &neutral(hint)));
             }

@@ -7,8 +7,8 @@ use super::streams::same_agent;
 use crate::clock;
 use crate::event::{
     CompactExec, CompactStart, Decider, Emission, ErrorReport, Event, EventKind, JobEnd, JobResult,
-    Outcome, PermissionResponse, Place, Reason, RetryEnd, StepEnd, ToolError, ToolErrorStatus,
-    TurnEnd, TurnStatus,
+    ModelsUsed, Outcome, PermissionResponse, Place, Reason, RetryEnd, StepEnd, ToolError,
+    ToolErrorStatus, TurnEnd, TurnStatus,
 };
 use crate::message::{StopReason, Usage};
 
@@ -359,6 +359,7 @@ fn aborted(start: CompactStart) -> CompactExec {
         compact_rate: if start.token_before == 0 { 0.0 } else { 1.0 },
         usage: Usage::default(),
         cost_usd: Some(0.0),
+        models: ModelsUsed::new(),
         aborted: true,
         will_retry: false,
     }
@@ -367,6 +368,7 @@ fn aborted(start: CompactStart) -> CompactExec {
 fn turn_status(reason: Reason) -> TurnStatus {
     match (reason, reason.outcome()) {
         (Reason::Budget, _) => TurnStatus::Limit,
+        (Reason::InvalidResponse, _) => TurnStatus::Invalid,
         (_, Outcome::Cancellation | Outcome::Timeout) => TurnStatus::Cancelled,
         _ => TurnStatus::Error,
     }

@@ -241,6 +241,7 @@ impl Recorder {
             code: "io".to_owned(),
             message: self.redactor.redact(&message).into_owned(),
             http_status: None,
+            request_id: None,
             hints: otherwise.into_iter().collect(),
         });
     }

@@ -9,7 +9,15 @@ use crate::secret::Redactor;
 const ENVELOPE: [&str; 4] = ["job", "sessionId", "agentId", "data"];
 
 /// Fields below which everything, keys too, is foreign text.
-const FOREIGN: [&str; 6] = ["args", "input", "params", "details", "limits", "options"];
+const FOREIGN: [&str; 7] = [
+    "args",
+    "input",
+    "params",
+    "details",
+    "limits",
+    "options",
+    "structuredOutput",
+];
 
 /// Fields whose values are words of our own. A secret that is part of such a
 /// word must not change it.
@@ -45,21 +53,20 @@ pub(super) fn redact(line: &str, redactor: &Redactor) -> Result<Event, serde_jso
     let mut event: Value = serde_json::from_str(line)?;
     for name in ENVELOPE {
         if let Some(value) = event.get_mut(name) {
-            leaves(value, redactor, false);
+            leaves(value, redactor);
         }
     }
     serde_json::from_value(event)
 }
 
 /// A document of ours without secrets: every text in it is foreign.
-pub fn redact_document(mut document: Value, redactor: &Redactor) -> Value {
-    leaves(&mut document, redactor, true);
-    document
+pub fn redact_document(document: Value, redactor: &Redactor) -> Value {
+    redactor.redact_json(document)
 }
 
-fn leaves(value: &mut Value, redactor: &Redactor, foreign: bool) {
+fn leaves(value: &mut Value, redactor: &Redactor) {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => number(value, redactor, foreign),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
         Value::String(text) => {
             if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
                 *text = clean;
@@ -67,41 +74,18 @@ fn leaves(value: &mut Value, redactor: &Redactor, foreign: bool) {
         }
         Value::Array(items) => {
             for item in items {
-                leaves(item, redactor, foreign);
+                leaves(item, redactor);
             }
         }
         Value::Object(fields) => {
             for (name, value) in fields.iter_mut() {
-                if foreign || !(WORDS.contains(&name.as_str()) && is_word(value)) {
-                    leaves(value, redactor, foreign || FOREIGN.contains(&name.as_str()));
+                if FOREIGN.contains(&name.as_str()) {
+                    *value = redactor.redact_json(value.take());
+                } else if !(WORDS.contains(&name.as_str()) && is_word(value)) {
+                    leaves(value, redactor);
                 }
             }
-            if foreign {
-                names(fields, redactor);
-            }
         }
-    }
-}
-
-/// A secret of digits may be an argument that is a number.
-fn number(value: &mut Value, redactor: &Redactor, foreign: bool) {
-    if let (true, Value::Number(number)) = (foreign, &*value) {
-        let text = number.to_string();
-        if let std::borrow::Cow::Owned(clean) = redactor.redact(&text) {
-            *value = Value::String(clean);
-        }
-    }
-}
-
-fn names(fields: &mut serde_json::Map<String, Value>, redactor: &Redactor) {
-    let tainted = fields
-        .keys()
-        .any(|name| matches!(redactor.redact(name), std::borrow::Cow::Owned(_)));
-    if tainted {
-        let renamed = std::mem::take(fields)
-            .into_iter()
-            .map(|(name, value)| (redactor.redact(&name).into_owned(), value));
-        *fields = renamed.collect();
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::SinkError;
 use crate::event::{
-    Artifacts, Budget, ErrorReport, Outcome, Reason, ResultDocument, SCHEMA_VERSION,
+    Artifacts, Budget, ErrorReport, ModelsUsed, Outcome, Reason, ResultDocument, SCHEMA_VERSION,
 };
 use crate::message::Usage;
 
@@ -39,6 +39,7 @@ pub fn incomplete(opening: Opening) -> ResultDocument {
         exit_code: reason.exit_code(),
         final_text: String::new(),
         model: opening.model,
+        models: ModelsUsed::new(),
         started_at: opening.started_at,
         duration_ms: 0,
         turns: 0,
@@ -51,15 +52,19 @@ pub fn incomplete(opening: Opening) -> ResultDocument {
         retries: 0,
         compactions: 0,
         warnings: Vec::new(),
+        structured_output: None,
+        repairs: None,
         session_file: None,
         artifacts: Artifacts {
             run_dir: opening.run_dir,
             patch: None,
         },
+        replay: None,
         error: Some(ErrorReport {
             code: "incomplete".to_owned(),
             message: "the run has not ended, or was killed before it could end".to_owned(),
             http_status: None,
+            request_id: None,
             hints: vec!["the event log has everything up to that point".to_owned()],
         }),
         jobs: Vec::new(),

@@ -58,8 +58,10 @@ impl Streams {
         let place = &next.place;
         match &next.kind {
             EventKind::MessageComplete(_)
+            | EventKind::ReplyDiscarded(_)
             | EventKind::RetryStart(_)
             | EventKind::RetryEnd(_)
+            | EventKind::ModelFallback(_)
             | EventKind::StepEnd(_)
             | EventKind::TurnEnd(_) => self.finish_where(|stream| {
                 !matches!(stream.source, Source::Tool(_)) && same_agent(&stream.place, place)

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::event::{
     Artifacts, Budget, ChangedFile, Denial, ErrorReport, Event, EventKind, JobEnd, MessageComplete,
-    Place, Reason, ResultDocument, RunStart, ToolCount, ToolError, ToolErrorStatus, TurnStatus,
-    Warning,
+    ModelFallback, ModelUsed, ModelsUsed, Place, Reason, ReplyDiscarded, ResultDocument, RunStart,
+    ToolCount, ToolError, ToolErrorStatus, TurnStatus, Warning,
 };
 use crate::message::Usage;
 
@@ -40,6 +40,7 @@ struct JobFold {
     started_at: String,
     end: Option<JobEnd>,
     model: String,
+    models: ModelsUsed,
     final_text: String,
     /// Whether the current step is the closing one.
     closing: bool,
@@ -105,6 +106,11 @@ impl Summary {
                 self.warnings.push(warning.clone());
                 self.job(&event.place).warnings.push(warning.clone());
             }
+            EventKind::ModelFallback(fallback) => {
+                let warning = warning_of(fallback);
+                self.warnings.push(warning.clone());
+                self.job(&event.place).warnings.push(warning);
+            }
             EventKind::JobStart(_) => {
                 self.job(&event.place).started_at.clone_from(&event.ts);
             }
@@ -134,6 +140,7 @@ impl Summary {
             started_at: self.started_at.clone(),
             duration_ms: between_ms(&self.started_at, ending.ended_at),
             warnings: self.warnings.clone(),
+            replay: start.and_then(|start| start.replay.clone()),
             jobs: if several {
                 let document = |job: &&JobFold| job.ended(&self.run_id, run_dir.clone());
                 named.iter().map(document).collect()
@@ -191,17 +198,25 @@ impl JobFold {
             EventKind::TurnEnd(end) if is_main(place) => {
                 // What a model said on its way to an answer is none.
                 let wrapped_up = end.status == TurnStatus::Limit && self.wrapped_up;
-                if end.status == TurnStatus::Ok || wrapped_up {
+                let answered = matches!(end.status, TurnStatus::Ok | TurnStatus::Invalid);
+                if answered || wrapped_up {
                     self.final_text.clone_from(&end.final_text);
                 } else {
                     self.final_text.clear();
                 }
             }
             EventKind::RetryStart(_) => self.retries += 1,
+            EventKind::ReplyDiscarded(discarded) => self.discarded(discarded),
             EventKind::CompactExec(compaction) => {
                 self.compactions += u32::from(!compaction.aborted);
                 self.usage.add(&compaction.usage);
                 self.cost_usd.add(compaction.cost_usd);
+                add_models(&mut self.models, &compaction.models);
+            }
+            EventKind::BranchSummary(summary) => {
+                self.usage.add(&summary.usage);
+                self.cost_usd.add(summary.cost_usd);
+                add_models(&mut self.models, &summary.models);
             }
             EventKind::Diff(diff) => {
                 self.files_changed.clone_from(&diff.files);
@@ -236,6 +251,11 @@ impl JobFold {
         }
         self.usage.add(&message.usage);
         self.cost_usd.add(message.cost_usd);
+        let used = ModelUsed::reply(&message.usage, message.cost_usd);
+        self.models
+            .entry(message.model.clone())
+            .or_default()
+            .add(&used);
         for call in &message.tool_calls {
             let known = CallFold {
                 input: call.args.clone(),
@@ -243,6 +263,19 @@ impl JobFold {
             };
             self.calls.insert(key(place, &call.id), known);
         }
+    }
+
+    /// What no reply came of is paid for, too.
+    fn discarded(&mut self, discarded: &ReplyDiscarded) {
+        self.usage.add(&discarded.usage);
+        self.cost_usd.add(discarded.cost_usd);
+        let used = ModelUsed {
+            replies: 0,
+            usage: discarded.usage,
+            cost_usd: discarded.cost_usd,
+        };
+        let model = self.models.entry(discarded.model.clone());
+        model.or_default().add(&used);
     }
 
     fn tool_error(&mut self, place: &Place, error: &ToolError) {
@@ -290,6 +323,7 @@ impl JobFold {
         }
         self.usage.add(&other.usage);
         self.cost_usd.add(other.cost_usd.0);
+        add_models(&mut self.models, &other.models);
         self.files_changed.extend_from_slice(&other.files_changed);
         self.denials.extend_from_slice(&other.denials);
         self.retries += other.retries;
@@ -307,6 +341,13 @@ impl JobFold {
             Some(end) => {
                 add_budget(&mut end.conclusion.budget, &added.conclusion.budget);
                 end.conclusion.session_file = None;
+                // Each job has its own.
+                end.conclusion.structured_output = None;
+                let repairs = (end.conclusion.repairs, added.conclusion.repairs);
+                end.conclusion.repairs = match repairs {
+                    (Some(some), Some(more)) => Some(some + more),
+                    (some, more) => some.or(more),
+                };
             }
         }
     }
@@ -339,6 +380,7 @@ impl JobFold {
             exit_code: reason.exit_code(),
             final_text: self.final_text.clone(),
             model: self.model.clone(),
+            models: self.models.clone(),
             started_at: self.started_at.clone(),
             duration_ms: 0,
             turns: self.turns,
@@ -354,13 +396,33 @@ impl JobFold {
             compactions: self.compactions,
             warnings: self.warnings.clone(),
             session_file: conclusion.and_then(|known| known.session_file.clone()),
+            structured_output: conclusion.and_then(|known| known.structured_output.clone()),
+            repairs: conclusion.and_then(|known| known.repairs),
             artifacts: Artifacts {
                 run_dir,
                 patch: self.patch.clone(),
             },
+            replay: None,
             error: None,
             jobs: Vec::new(),
         }
+    }
+}
+
+fn add_models(sum: &mut ModelsUsed, added: &ModelsUsed) {
+    for (model, used) in added {
+        sum.entry(model.clone()).or_default().add(used);
+    }
+}
+
+/// What a result says of a model that took over.
+fn warning_of(fallback: &ModelFallback) -> Warning {
+    Warning {
+        code: "model_fallback".to_owned(),
+        message: format!(
+            "{} took over from {}: {}",
+            fallback.to, fallback.from, fallback.reason
+        ),
     }
 }
 

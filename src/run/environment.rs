@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::model::Model;
+use crate::model::{self, Authorities, Catalog, Model, OwnProvider, Proxies};
 use crate::session::{Credential, Credentials};
 use crate::task::{self, Inherit, Job};
 
@@ -40,6 +40,11 @@ const UNATTENDED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("VISUAL", "false"),
 ];
+
+/// Names a file with further authorities.
+const AUTHORITIES: &str = "SSL_CERT_FILE";
+/// The largest such file. Those of whole systems have a quarter of a mebibyte.
+const BUNDLE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Where programs are looked for when nobody says.
 pub(super) const PATH_DEFAULT: &str =
@@ -90,48 +95,79 @@ impl Environment {
     }
 
     /// The user's directory for agents: what `AGENT_DIR` names, from `cwd`, and
-    /// for a prompt of the command line otherwise `~/.config/agent`. A task file
+    /// for a prompt of the command line otherwise the usual one. A task file
     /// shall mean the same on every machine, so it gets nothing of this one
     /// that nobody named.
     pub fn agent_dir_of(&self, job: &Job, cwd: &Path) -> Option<PathBuf> {
         if let Some(named) = self.value("AGENT_DIR") {
             return Some(cwd.join(named));
         }
-        let usual = self.home().filter(|_| job.file.is_none())?;
-        Some(usual.join(".config/agent")).filter(|path| path.is_dir())
+        let usual = self.usual_dir().filter(|_| job.file.is_none())?;
+        Some(usual).filter(|path| path.is_dir())
     }
 
-    /// The user's own directory for this program: `AGENT_DIR`, else
-    /// `.config/agent` in the home directory.
+    /// The user's own directory for this program: `AGENT_DIR`, else the usual one.
     pub fn agent_dir(&self) -> Option<PathBuf> {
         let named = self.value("AGENT_DIR").map(PathBuf::from);
-        named.or_else(|| Some(self.home()?.join(".config/agent")))
+        named.or_else(|| self.usual_dir())
+    }
+
+    /// `agent` below `XDG_CONFIG_HOME`, else below `.config` in the home
+    /// directory. What is not absolute names no place of the user.
+    pub(super) fn usual_dir(&self) -> Option<PathBuf> {
+        let named = self.value("XDG_CONFIG_HOME").map(PathBuf::from);
+        let base = named.filter(|path| path.is_absolute());
+        let base = base.or_else(|| Some(self.home()?.join(".config")))?;
+        Some(base.join("agent"))
     }
 
     /// The key for a model: from its variable, or from the file that
-    /// `<variable>_FILE` names.
-    pub(super) fn api_key(&self, model: &Model) -> Result<Option<String>, String> {
+    /// `<variable>_FILE` or the user's file of providers names.
+    pub fn api_key(&self, model: &Model) -> Result<Option<String>, String> {
         for name in &model.api_key_env {
             if let Some(key) = self.value(name) {
                 return Ok(Some(key.trim().to_owned()));
             }
             let file_variable = format!("{name}_FILE");
             if let Some(path) = self.value(&file_variable) {
-                let key =
-                    read_key_file(path).map_err(|error| format!("{error} ({file_variable})"))?;
+                let key = read_key_file(Path::new(path))
+                    .map_err(|error| format!("{error} ({file_variable})"))?;
                 return Ok(Some(key.trim().to_owned()));
             }
         }
-        Ok(None)
+        let Some(path) = &model.extras.key_file else {
+            return Ok(None);
+        };
+        let key = read_key_file(path).map_err(|error| format!("{error} (api_key_file)"))?;
+        Ok(Some(key.trim().to_owned()))
     }
 
-    /// The endpoint that the environment asks for: `ANTHROPIC_BASE_URL` beside
-    /// `ANTHROPIC_API_KEY`.
-    fn base_url(&self, model: &Model) -> Option<&str> {
-        model.api_key_env.iter().find_map(|name| {
-            let prefix = name.strip_suffix("_API_KEY")?;
-            self.value(&format!("{prefix}_BASE_URL"))
-        })
+    /// The proxies on the way to providers. Commands of the job are told of them
+    /// only by `env.pass`.
+    pub fn proxies(&self) -> Proxies {
+        Proxies::new(|name| self.value(name))
+    }
+
+    /// The authorities that `SSL_CERT_FILE` adds, read when a connection needs
+    /// them.
+    pub fn authorities(&self) -> Option<Authorities> {
+        let path = PathBuf::from(self.value(AUTHORITIES)?);
+        Some(Authorities::new(AUTHORITIES, move || {
+            task::read_bytes(&path, BUNDLE_BYTES_MAX).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// The model at the endpoint that the environment asks for.
+    pub fn place(&self, model: Model) -> Model {
+        match self.base_url(&model).map(str::to_owned) {
+            Some(url) => model.with_base_url(url),
+            None => model,
+        }
+    }
+
+    /// The endpoint that the environment asks for.
+    pub(super) fn base_url(&self, model: &Model) -> Option<&str> {
+        self.value(model.base_url_env.as_deref()?)
     }
 }
 
@@ -162,11 +198,11 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
     env.into_iter().collect()
 }
 
-/// Values that no output of the run may show: declared secrets, and whatever
-/// in the environment looks like a credential. A value that names a place or
-/// a person of this machine is none, whatever its variable is called: without
-/// it no log could be read.
-pub fn known_secrets(jobs: &[Job], environment: &Environment) -> Vec<String> {
+/// Values that no output of the run may show: declared secrets, the keys and
+/// headers of the user's own providers, and whatever in the environment looks
+/// like a credential. A value that names a place or a person of this machine is
+/// none, whatever its variable is called: without it no log could be read.
+pub fn known_secrets(jobs: &[Job], environment: &Environment, catalog: &Catalog) -> Vec<String> {
     let declared = jobs
         .iter()
         .flat_map(|job| job.secrets.iter().map(|secret| secret.value.clone()));
@@ -182,9 +218,44 @@ pub fn known_secrets(jobs: &[Job], environment: &Environment) -> Vec<String> {
             name.strip_suffix("_FILE")
                 .is_some_and(looks_like_credential)
         })
-        .filter_map(|(_, path)| read_key_file(path).ok())
+        .filter_map(|(_, path)| read_key_file(Path::new(path)).ok())
         .map(|value| value.trim().to_owned());
-    declared.chain(variables).chain(files).collect()
+    let proxies = environment.proxies().secrets();
+    let own = catalog.own();
+    let own = own.flat_map(|(_, provider)| own_secrets(provider, environment));
+    declared
+        .chain(variables)
+        .chain(files)
+        .chain(proxies)
+        .chain(own)
+        .collect()
+}
+
+/// The secrets of a provider of the user's file: its key wherever it is, what
+/// its headers carry, and a password in a base URL.
+fn own_secrets(provider: &OwnProvider, environment: &Environment) -> Vec<String> {
+    let section = &provider.section;
+    let mut secrets: Vec<String> = Vec::new();
+    if let Some(name) = &section.api_key_env {
+        secrets.extend(environment.value(name).map(str::to_owned));
+        let file = environment.value(&format!("{name}_FILE"));
+        secrets.extend(file.and_then(|path| read_key_file(Path::new(path)).ok()));
+    }
+    let file = provider.key_file.as_ref();
+    secrets.extend(file.and_then(|path| read_key_file(path).ok()));
+    for header in &provider.headers {
+        if header.env.is_some() || looks_like_credential(&header.name.replace('-', "_")) {
+            secrets.extend(header.value.clone());
+        }
+    }
+    let query = section.query.iter();
+    let query = query.filter(|(name, _)| looks_like_credential(&name.replace('-', "_")));
+    secrets.extend(query.map(|(_, value)| value.clone()));
+    let of_models = section.models.values().flatten();
+    let urls = of_models.filter_map(|model| model.base_url.as_ref());
+    let urls = urls.chain(&section.base_url);
+    secrets.extend(urls.filter_map(|url| model::password_of(url)));
+    secrets
 }
 
 /// Whether a value stands in every log for good reasons: a path that exists,
@@ -203,9 +274,9 @@ fn is_ordinary(value: &str, environment: &Environment) -> bool {
 }
 
 /// Reads a small regular file; anything else could block or never end.
-fn read_key_file(path: &str) -> Result<String, String> {
+fn read_key_file(path: &Path) -> Result<String, String> {
     const KEY_BYTES_MAX: u64 = 64 * 1024;
-    task::read_text(Path::new(path), KEY_BYTES_MAX).map_err(|error| error.to_string())
+    task::read_text(path, KEY_BYTES_MAX).map_err(|error| error.to_string())
 }
 
 /// Whether a variable of this name holds a credential.

@@ -18,7 +18,7 @@ use crate::session::{
     QueueModes, Sampling, Session, SessionError, SessionOptions, Stop,
 };
 use crate::session::{Workbench, WorkingCopy};
-use crate::task::{Isolation, Job};
+use crate::task::{Isolation, Job, ScriptProblem};
 use crate::tool::{CommandSettings, Toolset};
 use crate::workspace::{self, WorkspaceError};
 
@@ -27,8 +27,10 @@ use super::default_model;
 use super::directory::{self, JobPaths};
 use super::environment;
 use super::resources;
+use super::response_file::ResponseFile;
 use super::resume::store_reason;
 use super::session_file::{self, Kept};
+use super::tape::{self, JobTape};
 use super::{RunSettings, Verdict};
 
 /// The most that is waited for the diff once the job was interrupted.
@@ -54,8 +56,11 @@ struct Trouble {
 struct Site {
     workspace: PathBuf,
     paths: JobPaths,
+    answer: Option<ResponseFile>,
     /// Private files of the job, removed at its end.
     scratch: TempDir,
+    /// What its calls are recorded on, or answered from.
+    tape: JobTape,
 }
 
 /// Runs a job to its end.
@@ -97,7 +102,10 @@ async fn converse(
         ..PromptOptions::default()
     };
     let outcome = session.prompt(job.prompt.as_str(), options).await;
+    let answer = outcome.as_ref().ok();
+    let structured = answer.and_then(|answer| answer.structured.clone());
     let denials = session.denials();
+    let repairs = session.repairs();
     let session_file = session
         .file()
         .map(|path| context.settings.directory.relative(&path));
@@ -123,6 +131,16 @@ async fn converse(
     if let (None, Err(error)) = (&trouble, closed.scripted) {
         trouble = Some(Trouble::new(Reason::BadTask, "script", error));
     }
+    if let (None, Some(error)) = (&trouble, site.tape.leftover()) {
+        trouble = Some(Trouble::of(&Stop::from(error)));
+    }
+    let mut structured_output = structured.filter(|_| trouble.is_none());
+    if let (Some(answer), Some(file)) = (&structured_output, &site.answer)
+        && let Err(error) = file.write(answer.clone(), &context.settings.redactor)
+    {
+        trouble = Some(Trouble::new(Reason::Io, "response_file", error));
+        structured_output = None;
+    }
     let (reason, error) = match trouble {
         None => (Reason::Success, None),
         Some(trouble) => (trouble.reason, Some(trouble.error)),
@@ -131,6 +149,8 @@ async fn converse(
         reason,
         conclusion: JobResult {
             budget,
+            structured_output,
+            repairs,
             session_file,
             error,
         },
@@ -193,16 +213,27 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
             return Err(dirty);
         }
     }
+    let file = job
+        .response
+        .as_ref()
+        .and_then(|asked| asked.file.as_deref());
+    let answer = file
+        .map(ResponseFile::prepare)
+        .transpose()
+        .map_err(|error| Trouble::new(Reason::Io, "response_file", error))?;
     let workspace = match job.workspace.isolation {
         Isolation::None => job.workspace.path.clone(),
         Isolation::Copy => copy(&job.workspace.path, scratch.path())
             .await
             .map_err(trouble)?,
     };
+    let tape = tape::of_job(job, &context.settings, &workspace);
     Ok(Site {
         workspace,
         paths,
+        answer,
         scratch,
+        tape,
     })
 }
 
@@ -229,17 +260,19 @@ async fn open_session(
 ) -> Result<Session, Trouble> {
     let settings = &context.settings;
     let activity = Activity::new();
-    let models = models(job, settings, activity.clone())?;
-    let policy = policy(job, settings, site, job.permissions.clone());
-    let resources = resources::load(job, context, &site.workspace, policy).await;
+    let models = site.tape.models(models(job, settings, activity.clone())?);
+    let judge = || policy(job, settings, site, job.permissions.clone());
+    let resources = resources::load(job, context, &site.workspace, judge).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
     let kept = kept(job, settings, site).await?;
     let options = SessionOptions {
         models,
         model: job.settings.model.clone(),
+        fallback_models: job.settings.fallback_models.clone(),
+        small_model: job.settings.small_model.clone(),
         thinking: Some(job.settings.thinking),
         sampling: sampling(job, settings),
-        workbench: workbench(job, settings, site, permissions),
+        workbench: workbench(job, settings, site, permissions).with_tape(site.tape.tools()),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
             changes::git_settings(context, &site.workspace, site.scratch.path()),
@@ -254,6 +287,7 @@ async fn open_session(
             task: job.instructions.clone(),
             append: job.append_system_prompt.clone(),
         },
+        response: job.response.as_ref().map(|wanted| wanted.spec.clone()),
         resources: Arc::new(resources),
         activity,
         events: context.events.clone(),
@@ -282,15 +316,21 @@ fn main_place(job: &Job, session: &Session) -> Place {
 /// The models of the job: the one that it names, and those of the environment.
 fn models(job: &Job, settings: &RunSettings, activity: Activity) -> Result<Models, Trouble> {
     let mut options = ClientOptions::new(activity);
-    // A silent provider is tried again within the run's own limit, which would
-    // otherwise always end the run first.
-    let silence = job.limits.idle_timeout / 2;
-    options.idle_timeout = silence;
-    options.header_timeout = options.header_timeout.min(silence);
+    let patience = job.settings.patience;
+    options.connect_timeout = patience.connect;
+    options.header_timeout = patience.response;
+    options.idle_timeout = patience.stream;
     let (name, base_url) = (&job.settings.model, &job.settings.base_url);
-    let environment = &settings.environment;
-    default_model::models(environment, name.as_deref(), base_url.as_deref(), options)
-        .map_err(|problem| Trouble::new(problem.kind.reason(), "script", problem))
+    let (environment, catalog) = (&settings.environment, &settings.catalog);
+    let script = |problem: ScriptProblem| Trouble::new(problem.kind.reason(), "script", problem);
+    let (own, base_url) = (name.as_deref(), base_url.as_deref());
+    let mut models = default_model::models(environment, catalog, own, base_url, options.clone())
+        .map_err(script)?;
+    let others = job.settings.fallback_models.iter();
+    for name in others.chain(&job.settings.small_model) {
+        models = default_model::with_script(models, name, options.clone()).map_err(script)?;
+    }
+    Ok(models)
 }
 
 fn sampling(job: &Job, settings: &RunSettings) -> Sampling {
@@ -308,7 +348,15 @@ fn sampling(job: &Job, settings: &RunSettings) -> Sampling {
 fn policy(job: &Job, settings: &RunSettings, site: &Site, permissions: Permissions) -> Arc<Policy> {
     let mut protected = vec![settings.directory.path().to_path_buf()];
     protected.extend(job.file.clone());
+    protected.extend(settings.tape.file());
+    protected.extend(settings.catalog.file().map(Path::to_owned));
+    let own = settings.catalog.own();
+    protected.extend(own.filter_map(|(_, provider)| provider.key_file.clone()));
     protected.extend(job.resume.as_ref().and_then(|resume| resume.file.clone()));
+    if let Some(response) = &job.response {
+        protected.extend(response.file.clone());
+        protected.extend(response.schema_file.clone());
+    }
     protected.extend(guards(job, &site.workspace));
     Arc::new(Policy::new(
         permissions,
@@ -345,6 +393,9 @@ fn workbench(
 
 /// The task's hooks, in order. They see what commands see.
 fn hooks(job: &Job, settings: &RunSettings, site: &Site) -> Hooks {
+    if job.hooks.is_empty() {
+        return Hooks::new();
+    }
     let env = environment::command_env(job, &settings.environment);
     job.hooks.iter().fold(Hooks::new(), |hooks, command| {
         let hook = CommandHook::new(command.clone(), site.workspace.clone(), env.clone());
@@ -368,13 +419,16 @@ fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
 /// A command's time limit when its call names none and the task allows more.
 const COMMAND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
 
-/// A long conversation takes its time to read.
+/// A long conversation takes its time to read, a new one does not.
 async fn kept(job: &Job, settings: &RunSettings, site: &Site) -> Result<Kept, Trouble> {
-    let (job, new) = (job.clone(), site.paths.session.clone());
     let redactor = settings.redactor.clone();
-    blocking(move || session_file::open(&job, &new, redactor))
-        .await
-        .map_err(|error| Trouble::new(store_reason(&error), "session_file", error))
+    let kept = if job.resume.is_some() {
+        let (job, new) = (job.clone(), site.paths.session.clone());
+        blocking(move || session_file::open(&job, &new, redactor)).await
+    } else {
+        session_file::open(job, &site.paths.session, redactor)
+    };
+    kept.map_err(|error| Trouble::new(store_reason(&error), "session_file", error))
 }
 
 impl Trouble {
@@ -401,6 +455,7 @@ impl Trouble {
                 code: stop.code().to_owned(),
                 message: stop.to_string(),
                 http_status: stop.http_status(),
+                request_id: stop.request_id().map(str::to_owned),
                 hints,
             },
         }

@@ -11,10 +11,13 @@ mod default_model;
 mod directory;
 mod environment;
 mod job;
+mod providers;
 mod resources;
+mod response_file;
 mod resume;
 mod session_file;
 mod signal;
+mod tape;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,15 +32,18 @@ use crate::event::{
     Emission, ErrorReport, EventKind, Heartbeat, JobEnd, JobResult, JobStart, Place, Reason,
     RunStart,
 };
+use crate::model::Catalog;
 use crate::process;
 use crate::session::{Cause, Chunks, Interrupt, Stop};
 use crate::task::Job;
 
-pub use default_model::{choose_model, models};
+pub use default_model::{choose_model, model_of, models, models_left_out};
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
 pub use environment::{Environment, command_env, known_secrets};
+pub use providers::catalog;
 pub use resume::{find_reason, find_session, session_roots, session_roots_here, store_reason};
 pub use signal::Signals;
+pub use tape::{Tape, choose_recorded};
 
 /// Events that may wait for the loop.
 const EVENTS_WAITING_MAX: usize = 256;
@@ -58,8 +64,12 @@ pub struct RunSettings {
     pub directory: RunDirectory,
     /// The process's environment, as read at start.
     pub environment: Arc<Environment>,
+    /// The models that can be named.
+    pub catalog: Catalog,
     /// Known secrets, for the session files and streamed text.
     pub redactor: crate::secret::Redactor,
+    /// What calls are recorded on, or answered from.
+    pub tape: Tape,
     /// Which pieces of streaming replies become events.
     pub chunks: Chunks,
     /// The directory in which the command was started.
@@ -101,6 +111,7 @@ impl Verdict {
         let reason = cause_reason(cause);
         if self.reason != reason {
             self.reason = reason;
+            self.conclusion.structured_output = None;
             self.conclusion.error = Some(ErrorReport {
                 code: reason.name().to_owned(),
                 message: Stop::Interrupted(cause).to_string(),
@@ -202,7 +213,9 @@ impl Batch {
             jobs: self.waiting.iter().map(|job| job.name.clone()).collect(),
             cwd: self.settings.cwd.clone(),
             run_dir: Some(self.settings.directory.path().display().to_string()),
-            model: first.map(Job::model_name).unwrap_or_default(),
+            model: first
+                .map(|job| job.model_name(&self.settings.catalog))
+                .unwrap_or_default(),
             permission_mode: first
                 .map(|job| job.permissions.mode.to_string())
                 .unwrap_or_default(),
@@ -210,6 +223,7 @@ impl Batch {
                 .and_then(|job| job.resolved.get("limits").cloned())
                 .unwrap_or_default(),
             config_hash: self.settings.config_hash.clone(),
+            replay: self.settings.tape.replayed().map(str::to_owned),
         })
     }
 
@@ -220,6 +234,9 @@ impl Batch {
             EventKind::StepStart(step) => {
                 self.settings.environment.crash_if_asked("loop");
                 self.waiting_for = format!("the model {}", step.model);
+            }
+            EventKind::ModelFallback(fallback) => {
+                self.waiting_for = format!("the model {}", fallback.to);
             }
             EventKind::ToolStart(call) => self.waiting_for = call.title.clone(),
             _ => {}

@@ -13,17 +13,21 @@ use super::job::{JobContext, blocking};
 /// Where rules that let skills be read say that they come from.
 const ORIGIN: &str = "skills";
 
-/// Loads the resources of a job that works in `workspace` under `policy`, and
-/// tells what is wrong with them.
+/// Loads the resources of a job that works in `workspace` under the policy, which
+/// is made only if there may be any, and tells what is wrong with them.
 pub(super) async fn load(
     job: &Job,
     context: &JobContext,
     workspace: &Path,
-    policy: Arc<Policy>,
+    policy: impl FnOnce() -> Arc<Policy>,
 ) -> Resources {
     let settings = &context.settings;
     let cwd = Path::new(&settings.cwd);
     let agent_dir = settings.environment.agent_dir_of(job, cwd);
+    if agent_dir.is_none() && job.load_repo_config.is_empty() {
+        return Resources::default();
+    }
+    let policy = policy();
     let directory = job.workspace.path.clone();
     let workspace = workspace.to_owned();
     let kinds = job.load_repo_config.clone();

@@ -7,6 +7,7 @@
 //! whole, and a redacted line of JSON stays JSON.
 
 mod encode;
+mod json;
 mod leap;
 mod shape;
 
@@ -21,7 +22,7 @@ use self::shape::{Inside, Shape, Verdict};
 /// What stands for a secret.
 const STARS: &str = "***";
 /// A shorter value would be found in innocent text.
-const CHARS_MIN: usize = 8;
+pub(crate) const CHARS_MIN: usize = 8;
 
 /// Replaces known secrets by `***`. Cheap to clone; costs nothing until it is used.
 #[derive(Clone, Default)]

@@ -1,7 +1,7 @@
 //! The arguments of a tool call, checked against the tool's JSON Schema, with
 //! the few coercions that models need.
 
-use boon::{Compiler, SchemaIndex, Schemas};
+use boon::{Compiler, SchemaIndex, Schemas, SchemeUrlLoader};
 use serde_json::{Map, Value};
 
 /// A tool's compiled schema.
@@ -25,6 +25,8 @@ impl Validator {
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
         const PLACE: &str = "urn:agent:tool-parameters";
         let mut compiler = Compiler::new();
+        // The usual one reads files.
+        compiler.use_loader(Box::new(SchemeUrlLoader::new()));
         let mut schemas = Schemas::new();
         compiler
             .add_resource(PLACE, schema.clone())

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::event::{EventKind, Warning};
-use crate::model::{Client, Model, ModelError, ThinkingLevel};
+use crate::model::{Client, Model, ModelError, ThinkingLevel, without_login};
 use crate::store::SessionTree;
 
 use super::Session;
@@ -14,6 +14,7 @@ use super::limits::Limits;
 use super::models::{ChoiceError, Chosen, Models};
 use super::options::SessionOptions;
 use super::refusal::SessionError;
+use super::stop::Stop;
 
 /// The model that a request asks, and how much it thinks.
 #[derive(Debug)]
@@ -28,6 +29,9 @@ pub(super) struct Asking {
 pub(super) struct Asked {
     models: Models,
     limits: Limits,
+    /// In the order in which they take over.
+    fallbacks: Vec<Client>,
+    small: Option<Client>,
     wanted: Mutex<Wanted>,
 }
 
@@ -36,8 +40,21 @@ struct Wanted {
     /// As it was asked for: another model may offer it.
     thinking: ThinkingLevel,
     asking: Arc<Asking>,
+    /// What was chosen, while a fallback is asked instead.
+    chosen: Option<Arc<Asking>>,
+    /// The models that failed since the turn began.
+    failed: Vec<String>,
     /// The clients of the models before.
     former: Vec<Client>,
+}
+
+/// The models of a new session.
+pub(super) struct Choice {
+    pub(super) asked: Asked,
+    /// Why it is this model, when nobody named it.
+    pub(super) fallback: Option<String>,
+    /// What must be known of the others.
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Asking {
@@ -51,22 +68,53 @@ impl Asking {
 
 impl Asked {
     /// Chooses the model of a session, and tells why when nobody named it.
-    pub(super) fn choose(options: &SessionOptions) -> Result<(Self, Option<String>), ChoiceError> {
+    pub(super) fn choose(options: &SessionOptions) -> Result<Choice, Stop> {
         let tree = options.store.tree();
         let mut models = options.models.clone();
         let Chosen { client, fallback } = models.choose(options.model.as_deref(), tree.model())?;
         let thinking = options.thinking.or_else(|| restored_thinking(tree));
         let thinking = thinking.unwrap_or_default();
+        let mut warnings = Vec::new();
+        let mut spare = |role: &str, name: &String| match models.spare(role, name)? {
+            Ok(client) => {
+                budget::check_price(&options.limits, client.model())?;
+                Ok(Some(client))
+            }
+            Err(warning) => {
+                warnings.push(warning);
+                Ok::<_, Stop>(None)
+            }
+        };
+        let mut fallbacks = Vec::new();
+        for name in &options.fallback_models {
+            fallbacks.extend(spare("fallback", name)?);
+        }
+        let small = options.small_model.as_ref();
+        let small = small.map(|name| spare("small model", name)).transpose()?;
+        let small = small.flatten();
+        if let Some(client) = &small {
+            // A fallback is told of when it takes over; this one is sure to come.
+            warnings.extend(budget::check_price(&options.limits, client.model())?);
+            warnings.extend(key_in_clear(client.model()));
+        }
         let asked = Self {
             models,
             limits: options.limits.clone(),
+            fallbacks,
+            small,
             wanted: Mutex::new(Wanted {
                 thinking,
                 asking: Asking::new(client, thinking).into(),
+                chosen: None,
+                failed: Vec::new(),
                 former: Vec::new(),
             }),
         };
-        Ok((asked, fallback))
+        Ok(Choice {
+            asked,
+            fallback,
+            warnings,
+        })
     }
 
     /// What is asked now; the same `Arc` until it changes.
@@ -74,11 +122,17 @@ impl Asked {
         Arc::clone(&self.lock().asking)
     }
 
+    /// The model that writes summaries, if it is not to be the one that is asked.
+    pub(super) fn small(&self) -> Option<Client> {
+        self.small.clone()
+    }
+
     /// The models that another session of the same kind may ask, its own model's
     /// name, and how much that thinks.
     pub(super) fn handed_on(&self) -> (Models, String, ThinkingLevel) {
         let wanted = self.lock();
-        let client = wanted.asking.client.clone();
+        let chosen = wanted.chosen.as_ref().unwrap_or(&wanted.asking);
+        let client = chosen.client.clone();
         let name = client.model().full_id();
         (
             self.models.clone().with_client(client),
@@ -99,18 +153,48 @@ impl Asked {
         };
         let model = client.model();
         if *model == *wanted.asking.client.model() {
+            wanted.chosen = None;
             return Ok(Vec::new());
         }
         let mut warnings = Vec::from_iter(budget::check_price(&self.limits, model)?);
         warnings.extend(key_in_clear(model));
-        let next = Asking::new(client, wanted.thinking).into();
-        let before = std::mem::replace(&mut wanted.asking, next);
-        let known = before.client.model().full_id();
-        wanted
-            .former
-            .retain(|client| client.model().full_id() != known);
-        wanted.former.push(before.client.clone());
+        let next = Asking::new(client, wanted.thinking);
+        wanted.ask(next.into());
+        wanted.chosen = None;
+        wanted.failed.clear();
         Ok(warnings)
+    }
+
+    /// Whether a fallback is asked instead of the chosen model.
+    pub(super) fn stands_in(&self) -> bool {
+        self.lock().chosen.is_some()
+    }
+
+    /// Notes that the model which is asked failed, and gives the fallbacks that
+    /// have not, in their order.
+    pub(super) fn after_failure(&self) -> Vec<Client> {
+        let mut wanted = self.lock();
+        let failed = wanted.asking.client.model().full_id();
+        wanted.failed.push(failed);
+        let is_left = |client: &&Client| !wanted.failed.contains(&client.model().full_id());
+        self.fallbacks.iter().filter(is_left).cloned().collect()
+    }
+
+    /// Asks a fallback until [`Asked::end_turn`].
+    pub(super) fn fall_back(&self, client: Client) {
+        let mut wanted = self.lock();
+        let next = Asking::new(client, wanted.thinking);
+        let before = wanted.ask(next.into());
+        wanted.chosen.get_or_insert(before);
+    }
+
+    /// Asks the chosen model again, and gives every model another chance.
+    pub(super) fn end_turn(&self) {
+        let mut wanted = self.lock();
+        wanted.failed.clear();
+        if let Some(chosen) = wanted.chosen.take() {
+            wanted.ask(chosen);
+        }
     }
 
     /// Thinks more or less from the next request on; the nearest level that the
@@ -118,6 +202,9 @@ impl Asked {
     pub(super) fn set_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
         let mut wanted = self.lock();
         wanted.thinking = level;
+        if let Some(chosen) = &mut wanted.chosen {
+            *chosen = Asking::new(chosen.client.clone(), level).into();
+        }
         let offered = wanted.asking.client.model().clamp_thinking(level);
         if offered != wanted.asking.thinking {
             wanted.asking = Arc::new(Asking {
@@ -142,6 +229,40 @@ impl Asked {
 
     fn lock(&self) -> MutexGuard<'_, Wanted> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wanted {
+    /// Asks this from now on; gives what was asked before, whose client is kept.
+    fn ask(&mut self, next: Arc<Asking>) -> Arc<Asking> {
+        let before = std::mem::replace(&mut self.asking, next);
+        let known = before.client.model().full_id();
+        self.former
+            .retain(|client| client.model().full_id() != known);
+        self.former.push(before.client.clone());
+        before
+    }
+}
+
+impl Models {
+    /// A client of a model besides the chosen one; none with what must be known
+    /// of it when it has no usable key. `role` says what it is for.
+    ///
+    /// # Errors
+    /// `Unknown` with the nearest names.
+    pub fn spare(&self, role: &str, name: &str) -> Result<Result<Client, Warning>, ChoiceError> {
+        match self.client(name) {
+            Ok(client) => Ok(Ok(client)),
+            Err(
+                error @ (ChoiceError::Client(_)
+                | ChoiceError::Credentials(_)
+                | ChoiceError::NotRecorded { .. }),
+            ) => Ok(Err(Warning {
+                code: "model_left_out".to_owned(),
+                message: format!("the {role} {name} is left out: {error}"),
+            })),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -202,7 +323,8 @@ pub(super) fn key_in_clear(model: &Model) -> Option<Warning> {
         code: "key_in_clear".to_owned(),
         message: format!(
             "the key for {} travels unencrypted to {}",
-            model.provider, model.base_url
+            model.provider,
+            without_login(&model.base_url)
         ),
     })
 }

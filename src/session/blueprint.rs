@@ -24,16 +24,21 @@ use super::options::{Instructions, Sampling, SessionOptions};
 use super::queue::QueueModes;
 use super::record::Record;
 use super::repeat::RepeatGuard;
+use super::response::{Misfit, Response, ResponseSpec};
+use super::stop::{Answer, Stop};
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
 /// The parts of a session's options that a fork shares.
 #[derive(Debug)]
 pub(super) struct Blueprint {
+    fallback_models: Vec<String>,
+    small_model: Option<String>,
     sampling: Sampling,
     limits: Limits,
     deadline: Instant,
     instructions: Instructions,
+    response: Option<ResponseSpec>,
     hooks: Hooks,
     resources: Arc<Resources>,
     compaction: Compaction,
@@ -47,10 +52,13 @@ pub(super) struct Blueprint {
 impl Blueprint {
     pub(super) fn of(options: &SessionOptions) -> Self {
         Self {
+            fallback_models: options.fallback_models.clone(),
+            small_model: options.small_model.clone(),
             sampling: options.sampling.clone(),
             limits: options.limits.clone(),
             deadline: options.deadline,
             instructions: options.instructions.clone(),
+            response: options.response.clone(),
             hooks: options.hooks.clone(),
             resources: Arc::clone(&options.resources),
             compaction: options.compaction,
@@ -67,6 +75,22 @@ impl Blueprint {
         self.deadline
     }
 
+    /// The answer that a hook gave in the model's place; it must be what the
+    /// model's would have to be.
+    pub(super) fn hook_answer(&self, text: String) -> Result<Answer, Stop> {
+        let structured = match &self.response {
+            None => None,
+            Some(spec) => Some(spec.schema.read(&text).map_err(|violations| {
+                let repairs = 0;
+                Stop::InvalidResponse(Box::new(Misfit {
+                    violations,
+                    repairs,
+                }))
+            })?),
+        };
+        Ok(Answer::of_hook(text, structured))
+    }
+
     /// The options of a session of the same kind over `store`, with books,
     /// tools and a memory of files of its own.
     pub(super) fn options(
@@ -79,6 +103,8 @@ impl Blueprint {
         SessionOptions {
             models,
             model: Some(model),
+            fallback_models: self.fallback_models.clone(),
+            small_model: self.small_model.clone(),
             thinking: Some(thinking),
             sampling: self.sampling.clone(),
             workbench: workbench.forked(),
@@ -87,6 +113,7 @@ impl Blueprint {
             limits: self.limits.clone(),
             deadline: self.deadline,
             instructions: self.instructions.clone(),
+            response: self.response.clone(),
             hooks: self.hooks.clone(),
             resources: Arc::clone(&self.resources),
             compaction: self.compaction,
@@ -120,7 +147,9 @@ impl Engine {
             resources: options.resources,
             date: clock::date(),
         };
-        let system = system_prompt(&options.workbench, &tools, &words);
+        let model = asking.client.model();
+        let response = Response::new(options.response, model, tools.definitions());
+        let system = response.complete(system_prompt(&options.workbench, &tools, &words));
         let record = Arc::new(Record::new(options.store));
         let activity = options.activity;
         let hooks = SessionHooks::new(options.hooks, &id, Arc::clone(&record), activity.clone());
@@ -131,10 +160,12 @@ impl Engine {
             context: ContextMeter::new(&system, tools.definitions()),
             system,
             tools,
+            small: asked.small(),
             asked,
             asking,
             sampling: options.sampling,
             words,
+            response,
             compaction: options.compaction,
             compactions: 0,
             workbench: options.workbench.into(),

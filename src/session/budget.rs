@@ -131,16 +131,18 @@ impl Accounts {
         std::mem::replace(&mut self.usage_known, false)
     }
 
-    /// Books a reply that is a summary: it costs, but is no step of the task.
-    pub(super) fn book_summary(&mut self, usage: &Usage) {
+    /// Books what costs but is no step of the task: a summary, an attempt that
+    /// gave no reply.
+    pub(super) fn book_aside(&mut self, usage: &Usage) {
         self.usage.add(usage);
         self.spend(usage);
     }
 
-    /// Books the estimate of such a reply that did not tell its usage.
-    pub(super) fn book_summary_estimate(&mut self, usage: &Usage) {
-        self.usage_known = false;
+    /// Books the estimate of such a thing whose usage was not told; tells
+    /// whether it is the first one.
+    pub(super) fn book_aside_estimate(&mut self, usage: &Usage) -> bool {
         self.spend(usage);
+        std::mem::replace(&mut self.usage_known, false)
     }
 
     fn book(&mut self, usage: &Usage) {

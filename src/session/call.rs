@@ -12,7 +12,8 @@ use crate::context::notes;
 use crate::event::{EventKind, ToolComplete, ToolError, ToolErrorStatus, ToolUpdate};
 use crate::hook::{HookPoint, ResultVerdict};
 use crate::message::{Content, ToolCall};
-use crate::tool::{CallContext, CallFuture, Failure, Tool, ToolOutput};
+use crate::model::TapedCall;
+use crate::tool::{CallFuture, Failure, Tool, ToolOutput};
 
 use super::feed::Feed;
 use super::hooks::{Ended, SessionHooks};
@@ -122,34 +123,50 @@ impl Runner<'_> {
         self.activity.touch();
         let title = tool.title(&args);
         let call_id = file_name(&self.name, index, &call.id);
-        let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
+        let place = format!("{}-{}", self.name, index + 1);
         let input = self
             .hooks
             .listen(HookPoint::AfterTool)
             .then(|| args.clone());
-        let permit = self.workbench.permit(&tool.spec().name);
-        let running = tool.call(
-            args,
-            CallContext {
-                call_id: &call_id,
-                place: self.workbench.place(),
-                files: self.workbench.files(),
-                permit: &permit,
-                commands: self.workbench.commands(),
-                redactor: self.workbench.redactor(),
-                output_dir: self.workbench.output_dir(),
-                cancel: self.cancel,
-                updates,
-                activity: self.activity,
-            },
-        );
-        let output = self.follow(call, running, waiting).await;
+        let tape = self.workbench.tape();
+        let taped = TapedCall {
+            session: self.feed.session(),
+            place: &place,
+            name: &call.name,
+            arguments: &args,
+        };
+        let output = match tape.played(taped) {
+            Some(output) => output,
+            None => {
+                let output = self.work(call, &call_id, tool, args.clone()).await;
+                tape.keep(taped, &output);
+                output
+            }
+        };
         self.activity.touch();
         let mut finished = self.finished(call, title, output, clock::elapsed_ms(started));
         if let Some(input) = input {
             self.show(call, input, &mut finished).await;
         }
         finished
+    }
+
+    /// Lets the tool work, and passes on what it says meanwhile.
+    async fn work(
+        &self,
+        call: &ToolCall,
+        call_id: &str,
+        tool: Arc<dyn Tool>,
+        args: Value,
+    ) -> ToolOutput {
+        let (updates, waiting) = mpsc::channel(UPDATES_WAITING_MAX);
+        let permit = self.workbench.permit(&tool.spec().name);
+        let running = tool.call(
+            args,
+            self.workbench
+                .context(call_id, &permit, updates, (self.cancel, self.activity)),
+        );
+        self.follow(call, running, waiting).await
     }
 
     /// Shows a result to the hooks, which may put another in its place.

@@ -56,16 +56,17 @@ struct Running {
 /// What became of a message that was brought.
 pub(super) enum Admission {
     /// It runs now: drive the engine with it.
-    Run(Box<Engine>, Item),
+    Run(Next),
     /// It waits.
     Queued(QueueUpdate),
 }
 
-/// The engine, taken from the desk for work between turns; it is given back on
-/// drop.
-pub(super) struct Lease<'d> {
-    desk: &'d Desk,
-    engine: Option<Box<Engine>>,
+/// A message whose turn it is now, with the engine.
+pub(super) struct Next {
+    pub(super) engine: Box<Engine>,
+    pub(super) item: Item,
+    /// What tells of it and of those that share its turn.
+    pub(super) told: Vec<QueueUpdate>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -96,7 +97,8 @@ impl Desk {
         if let Some(engine) = state.engine.take() {
             item.queued_as = source.filter(|_| item.waiter.is_none());
             state.running = Some(Running::of(&item));
-            return Ok(Admission::Run(engine, item));
+            let told = Vec::new();
+            return Ok(Admission::Run(Next { engine, item, told }));
         }
         let running = state.running.as_ref().ok_or(SessionError::Closed)?;
         // What was cancelled ends soon, so that a new prompt need not ask twice.
@@ -227,7 +229,7 @@ impl Desk {
     }
 
     /// Takes the engine for work between turns, which `interrupt` ends.
-    pub(super) fn lease(&self, interrupt: &Interrupt) -> Result<Lease<'_>, SessionError> {
+    pub(super) fn lease(&self, interrupt: &Interrupt) -> Result<Box<Engine>, SessionError> {
         let mut state = self.lock();
         let engine = match state.engine.take() {
             Some(engine) => engine,
@@ -240,26 +242,20 @@ impl Desk {
             riders: Vec::new(),
             abandoned: false,
         });
-        Ok(Lease {
-            desk: self,
-            engine: Some(engine),
-        })
+        Ok(engine)
     }
 
-    /// A message that came while the engine was leased, with the engine.
-    pub(super) fn resume(&self) -> Option<(Box<Engine>, Item)> {
-        let mut state = self.lock();
-        let engine = state.engine.take()?;
-        match state.queue.pop() {
-            Some(item) => {
-                state.running = Some(Running::of(&item));
-                Some((engine, item))
-            }
-            None => {
-                state.engine = Some(engine);
-                None
-            }
+    /// Takes a leased engine back, and gives it on when a message came meanwhile.
+    pub(super) fn resume(&self, engine: Box<Engine>) -> Option<Next> {
+        let next = {
+            let mut state = self.lock();
+            state.running = None;
+            state.take_up(engine)
+        };
+        if next.is_none() {
+            self.rest.notify_waiters();
         }
+        next
     }
 
     /// Waits until no turn runs. The engine is gone after a crash.
@@ -310,6 +306,28 @@ impl State {
         joined
     }
 
+    /// The message that waits longest begins its turn; without one the engine
+    /// rests.
+    fn take_up(&mut self, engine: Box<Engine>) -> Option<Next> {
+        let Some(item) = self.queue.pop() else {
+            self.engine = Some(engine);
+            return None;
+        };
+        let with_it = self.join(Some(&item));
+        let told = std::iter::once(&item).chain(&with_it);
+        let told = told
+            .map(|item| QueueUpdate {
+                taken: Some(item.id.clone()),
+                ..self.update()
+            })
+            .collect();
+        self.running = Some(Running {
+            riders: with_it,
+            ..Running::of(&item)
+        });
+        Some(Next { engine, item, told })
+    }
+
     fn throw_away(&mut self) -> Vec<Item> {
         let dropped = self.queue.drain();
         for item in &dropped {
@@ -330,24 +348,6 @@ impl Running {
     }
 }
 
-impl Lease<'_> {
-    pub(super) fn engine(&mut self) -> &mut Engine {
-        self.engine
-            .as_mut()
-            .expect("the engine is there until the lease ends")
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        let mut state = self.desk.lock();
-        state.engine = self.engine.take();
-        state.running = None;
-        drop(state);
-        self.desk.rest.notify_waiters();
-    }
-}
-
 /// Tells whether anybody was waiting.
 fn settle_cancelled(dropped: Vec<Item>) -> bool {
     let any = !dropped.is_empty();
@@ -358,9 +358,13 @@ fn settle_cancelled(dropped: Vec<Item>) -> bool {
 }
 
 /// Runs turns until nothing waits; the engine is back at its desk then.
-pub(super) async fn drive(desk: Arc<Desk>, feed: Feed, mut engine: Box<Engine>, first: Item) {
-    let mut item = first;
+pub(super) async fn drive(desk: Arc<Desk>, feed: Feed, first: Next) {
+    let mut next = first;
     loop {
+        for update in next.told {
+            feed.send(EventKind::QueueUpdate(update)).await;
+        }
+        let (mut engine, item) = (next.engine, next.item);
         let prompt = Prompt {
             input: &item.input,
             source: item.source(),
@@ -369,7 +373,7 @@ pub(super) async fn drive(desk: Arc<Desk>, feed: Feed, mut engine: Box<Engine>, 
         };
         match AssertUnwindSafe(engine.run(&prompt)).catch_unwind().await {
             Ok(outcome) => match finish(&desk, &feed, engine, item, outcome).await {
-                Some((same, next)) => (engine, item) = (same, next),
+                Some(following) => next = following,
                 None => return,
             },
             Err(panic) => {
@@ -387,7 +391,7 @@ async fn finish(
     engine: Box<Engine>,
     item: Item,
     outcome: Result<Answer, Stop>,
-) -> Option<(Box<Engine>, Item)> {
+) -> Option<Next> {
     let outcome = outcome.map_err(SessionError::from);
     let status = match outcome {
         Ok(_) => PendingStatus::Resolved,
@@ -408,22 +412,8 @@ async fn finish(
         } else {
             Vec::new()
         };
-        let next = state.queue.pop();
-        let with_it = state.join(next.as_ref());
-        let taken = next.iter().chain(&with_it);
-        let updates = told(&state, ended(), !dropped.is_empty(), taken);
-        let next = match next {
-            Some(next) => {
-                let mut running = Running::of(&next);
-                running.riders = with_it;
-                state.running = Some(running);
-                Some((engine, next))
-            }
-            None => {
-                state.engine = Some(engine);
-                None
-            }
-        };
+        let next = state.take_up(engine);
+        let updates = told(&state, ended(), !dropped.is_empty());
         (riders, dropped, next, updates)
     };
     for update in updates {
@@ -445,7 +435,6 @@ fn told<'i>(
     state: &State,
     ended: impl Iterator<Item = &'i Item>,
     cleared: bool,
-    taken: impl Iterator<Item = &'i Item>,
 ) -> Vec<QueueUpdate> {
     let settled = ended.filter(|item| item.queued_as.is_some());
     let mut updates: Vec<QueueUpdate> = settled
@@ -460,10 +449,6 @@ fn told<'i>(
             ..state.update()
         });
     }
-    updates.extend(taken.map(|item| QueueUpdate {
-        taken: Some(item.id.clone()),
-        ..state.update()
-    }));
     updates
 }
 

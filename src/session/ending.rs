@@ -1,9 +1,12 @@
-//! What the log says when a turn does not reach its answer.
+//! What the log says when a step ends, and when a turn does not reach its answer.
 
+use crate::clock;
+use crate::context::notes;
 use crate::event::{
     ErrorDetail, EventKind, Interrupted, InterruptedBy, LimitKind, SessionError, SessionErrorType,
-    TurnStatus,
+    SessionState, StateUpdate, StepEnd, TurnStatus,
 };
+use crate::message::{AssistantMessage, StopReason, Usage};
 use crate::model::ModelErrorKind;
 
 use super::budget::Accounts;
@@ -17,6 +20,7 @@ pub(super) fn status(outcome: &Result<Answer, Stop>) -> TurnStatus {
         Ok(_) => TurnStatus::Ok,
         Err(Stop::Limit(_) | Stop::Denied(_)) => TurnStatus::Limit,
         Err(Stop::Interrupted(_)) => TurnStatus::Cancelled,
+        Err(Stop::InvalidResponse(_)) => TurnStatus::Invalid,
         Err(
             Stop::Incomplete(_)
             | Stop::NoModel(_)
@@ -61,10 +65,11 @@ pub(super) async fn tell_stop(accounts: &Accounts, stop: &Stop, feed: &Feed) {
             feed.send(interrupted(InterruptedBy::Policy)).await;
             return;
         }
-        Stop::Incomplete(_) => SessionErrorType::ModelError,
+        Stop::Incomplete(_) | Stop::InvalidResponse(_) => SessionErrorType::ModelError,
         Stop::Model { error, .. } => match error.kind {
             ModelErrorKind::ContextOverflow => SessionErrorType::ContextLengthExceeded,
             ModelErrorKind::BadResponse | ModelErrorKind::Script => SessionErrorType::ModelError,
+            ModelErrorKind::Setup => SessionErrorType::FatalError,
             _ => SessionErrorType::ApiError,
         },
         Stop::NoModel(_) | Stop::Store(_) | Stop::UnknownPrice(_) => SessionErrorType::FatalError,
@@ -78,4 +83,64 @@ pub(super) async fn tell_stop(accounts: &Accounts, stop: &Stop, feed: &Feed) {
         },
     }))
     .await;
+}
+
+/// What a closing answer is asked for with.
+pub(super) fn closing_note(kind: LimitKind) -> notes::Closing {
+    match kind {
+        LimitKind::Turns => notes::Closing::Turns,
+        LimitKind::ToolCalls => notes::Closing::ToolCalls,
+        LimitKind::Time | LimitKind::Idle => notes::Closing::Time,
+        LimitKind::Cost
+        | LimitKind::Tokens
+        | LimitKind::Repeats
+        | LimitKind::DenialsInARow
+        | LimitKind::Denials => notes::Closing::Budget,
+    }
+}
+
+/// Tells of the end of a step that had no reply, so that its pair closes.
+pub(super) async fn failed_step(feed: &Feed, stop: &Stop) {
+    step(feed, &failed_reply(stop), None, Vec::new()).await;
+}
+
+/// Tells of the end of a step.
+pub(super) async fn step(
+    feed: &Feed,
+    reply: &AssistantMessage,
+    cost_usd: Option<f64>,
+    files: Vec<String>,
+) {
+    feed.send(EventKind::StepEnd(StepEnd {
+        stop_reason: reply.stop_reason,
+        usage: reply.usage,
+        cost_usd,
+        files,
+    }))
+    .await;
+}
+
+/// What stands for a reply that never came.
+fn failed_reply(stop: &Stop) -> AssistantMessage {
+    let aborted = matches!(stop, Stop::Interrupted(_));
+    AssistantMessage {
+        content: Vec::new(),
+        api: String::new(),
+        provider: String::new(),
+        model: String::new(),
+        usage: Usage::default(),
+        stop_reason: if aborted {
+            StopReason::Aborted
+        } else {
+            StopReason::Error
+        },
+        error_message: Some(stop.to_string()),
+        timestamp: clock::unix_ms(),
+    }
+}
+
+/// Tells what the session does now.
+pub(super) async fn state(feed: &Feed, state: SessionState) {
+    feed.send(EventKind::StateUpdate(StateUpdate { state }))
+        .await;
 }

@@ -1,6 +1,7 @@
 //! The engine behind the facade: what runs a turn. One caller at a time has it;
 //! it rests at the desk between turns.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use crate::event::{
     EventKind, MessageSource, SessionReady, UserMessageEvent, Warning, WindowUsage,
 };
 use crate::message::{Content, Message, UserMessage};
-use crate::model::Model;
+use crate::model::{Client, Model};
 use crate::policy::Policy;
 use crate::store::{EntryId, EntryKind, StoreError};
 
@@ -26,6 +27,7 @@ use super::options::{Instructions, Sampling};
 use super::queue::Input;
 use super::record::Record;
 use super::repeat::RepeatGuard;
+use super::response::Response;
 use super::stop::{Answer, Stop};
 use super::toolbox::ActiveTools;
 use super::turn;
@@ -42,8 +44,12 @@ pub(super) struct Engine {
     pub(super) asked: Arc<Asked>,
     /// The model of the next request.
     pub(super) asking: Arc<Asking>,
+    /// The model for summaries, until it fails.
+    pub(super) small: Option<Client>,
     pub(super) sampling: Sampling,
     pub(super) words: Words,
+    /// What final answers must be.
+    pub(super) response: Response,
     pub(super) compaction: Compaction,
     /// How often the conversation was compacted unasked.
     pub(super) compactions: u32,
@@ -91,22 +97,32 @@ pub(super) struct Prompt<'p> {
 pub(super) struct Progress {
     pub(super) budget: Budget,
     pub(super) denials: u32,
+    pub(super) repairs: Option<u32>,
     pub(super) last_text: String,
 }
 
 impl Engine {
+    /// Ends the work that it is raced against when its time is over, or when
+    /// nothing has moved for too long from now on.
+    pub(super) fn watchdog(
+        &self,
+        interrupt: &Interrupt,
+    ) -> impl Future<Output = Infallible> + use<> {
+        self.activity.touch();
+        interrupt::watch(
+            interrupt.clone(),
+            self.deadline,
+            self.accounts.limits().idle_timeout,
+            self.activity.clone(),
+        )
+    }
+
     /// Runs one prompt to its end: replies, tools, retries.
     ///
     /// The history stays valid on every path: each call has its result, so a
     /// later prompt goes on from there.
     pub(super) async fn run(&mut self, prompt: &Prompt<'_>) -> Result<Answer, Stop> {
-        let watchdog = interrupt::watch(
-            prompt.interrupt.clone(),
-            self.deadline,
-            self.accounts.limits().idle_timeout,
-            self.activity.clone(),
-        );
-        self.activity.touch();
+        let watchdog = self.watchdog(prompt.interrupt);
         let outcome = tokio::select! {
             biased;
             outcome = turn::run(self, prompt) => outcome,
@@ -114,7 +130,7 @@ impl Engine {
         };
         // What was changed during the last reply is written down, too, and what
         // the user ran meanwhile.
-        let changed = self.take_up_model();
+        let changed = self.recall_model();
         let outcome = match changed.and_then(|()| self.record.keep_deferred()) {
             Ok(()) => outcome,
             Err(error) => outcome.and(Err(error.into())),
@@ -128,6 +144,7 @@ impl Engine {
         let progress = Progress {
             budget: self.accounts.budget(),
             denials: self.accounts.denials(),
+            repairs: self.response.repairs(),
             last_text: self.last_text.clone(),
         };
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
@@ -137,10 +154,34 @@ impl Engine {
     pub(super) fn take_up_tools(&mut self) {
         let tools = self.workbench.toolbox().active();
         if !Arc::ptr_eq(&tools, &self.tools) {
-            self.system = system_prompt(&self.workbench, &tools, &self.words);
             self.tools = tools;
-            self.measure_anew();
+            self.take_up_response();
+            self.write_system();
         }
+    }
+
+    /// Takes up what is asked of final answers, as model and tools are now.
+    pub(super) fn take_up_response(&mut self) {
+        let model = self.asking.client.model();
+        if self.response.take_up(model, self.tools.definitions()) {
+            self.write_system();
+        }
+    }
+
+    /// Gives up asking the provider for the form of answers, if it refuses to be
+    /// asked: from now on they are asked for in words.
+    pub(super) fn give_up_format(&mut self, stop: &Stop) -> Option<Warning> {
+        let warning = self.response.give_up(stop, self.asking.client.model())?;
+        self.take_up_response();
+        Some(warning)
+    }
+
+    fn write_system(&mut self) {
+        let system = system_prompt(&self.workbench, &self.tools, &self.words);
+        self.system = self.response.complete(system);
+        let replaced = self.system_override.take();
+        self.system_override = replaced.map(|system| self.response.complete(system));
+        self.measure_anew();
     }
 
     /// Takes up the model and the thinking level as they are now, and writes
@@ -152,18 +193,19 @@ impl Engine {
         }
         self.accounts.take_up(asking.client.model());
         self.asking = asking;
+        self.take_up_response();
         self.record_model()
+    }
+
+    /// Ends the time of a fallback.
+    pub(super) fn recall_model(&mut self) -> Result<(), StoreError> {
+        self.asked.end_turn();
+        self.take_up_model()
     }
 
     /// The model of the next request.
     pub(super) fn model(&self) -> &Model {
         self.asking.client.model()
-    }
-
-    /// The most tokens of a reply of the model.
-    pub(super) fn output_tokens_max(&self) -> u64 {
-        let most = self.model().max_output_tokens;
-        self.sampling.max_output_tokens.min(most)
     }
 
     /// The system prompt of the next request.
@@ -173,6 +215,7 @@ impl Engine {
 
     /// Sends this system prompt from now on; none is the session's own.
     pub(super) fn override_system(&mut self, system: Option<String>) {
+        let system = system.map(|system| self.response.complete(system));
         if system != self.system_override {
             self.system_override = system;
             self.measure_anew();
@@ -225,22 +268,16 @@ impl Engine {
     }
 
     /// Says that the session takes input.
-    pub(super) async fn announce(&self) {
+    pub(super) async fn announce(&mut self) {
+        let usage = self.usage_at_start();
         let model = self.model();
         let resources = &self.words.resources;
-        let history_loaded = self
-            .record
-            .read(|store| !store.tree().messages().is_empty());
         self.feed
             .send(EventKind::SessionReady(SessionReady {
                 working_dir: self.workbench.place().workspace.display().to_string(),
                 session_id: self.id.clone(),
-                history_loaded,
-                usage: WindowUsage {
-                    use_tokens: 0,
-                    max_tokens: model.context_window,
-                    prompt_tokens: 0,
-                },
+                history_loaded: usage.use_tokens > 0,
+                usage,
                 project_input_history: Vec::new(),
                 model: model.full_id(),
                 thinking_level: self.asking.thinking.name().to_owned(),
@@ -252,6 +289,25 @@ impl Engine {
             }))
             .await;
         self.warn(asked::key_in_clear(model)).await;
+    }
+
+    /// How full the window is before anything is said: empty, or with the history
+    /// that is gone on with.
+    fn usage_at_start(&mut self) -> WindowUsage {
+        let max_tokens = self.model().context_window;
+        let prompt_tokens = self.record.read(|store| {
+            let mut messages = store.tree().messages().iter().rev();
+            let newest = messages.find_map(|message| match message.as_ref() {
+                Message::Assistant(reply) => Some(reply.usage.prompt_tokens()),
+                Message::User(_) | Message::ToolResult(_) => None,
+            });
+            (!store.tree().messages().is_empty()).then(|| newest.unwrap_or(0))
+        });
+        WindowUsage {
+            use_tokens: prompt_tokens.map_or(0, |_| self.context_tokens()),
+            max_tokens,
+            prompt_tokens: prompt_tokens.unwrap_or(0),
+        }
     }
 
     /// Tells of what should be known.

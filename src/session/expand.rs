@@ -149,13 +149,17 @@ impl Expander<'_> {
             warnings: expansion.warning.into_iter().collect(),
             ..Expanded::default()
         };
+        let mentions = mentions(prompt);
+        if mentions.is_empty() {
+            return expanded;
+        }
         let tools = Toolset::built_in(&[READ.to_owned()]);
         let Some(read) = tools.find(READ) else {
             return expanded;
         };
         let mut seen = Vec::new();
         let mut bytes = 0;
-        for mention in mentions(prompt) {
+        for mention in mentions {
             let found = match self.find(&mention, read) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
@@ -245,17 +249,13 @@ impl Expander<'_> {
     async fn read(&self, found: &Found<'_>, read: &Arc<dyn Tool>) -> ToolOutput {
         let permit = self.workbench.permit(READ);
         let (updates, _unheard) = mpsc::channel(1);
+        let watched = (self.cancel, self.activity);
         let context = CallContext {
-            call_id: "reference",
-            place: self.workbench.place(),
-            files: self.workbench.files(),
-            permit: &permit,
-            commands: self.workbench.commands(),
-            redactor: self.workbench.redactor(),
+            // What is attached is all there is of it.
             output_dir: None,
-            cancel: self.cancel,
-            updates,
-            activity: self.activity,
+            ..self
+                .workbench
+                .context("reference", &permit, updates, watched)
         };
         read.call(json!({"path": found.name}), context).await
     }

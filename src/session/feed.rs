@@ -23,6 +23,11 @@ impl Feed {
         let _ = self.sender.send(Emission { place, kind }).await;
     }
 
+    /// The session; empty outside of one.
+    pub(super) fn session(&self) -> &str {
+        self.place.session_id.as_deref().unwrap_or_default()
+    }
+
     /// The turn, from 1; 0 outside of one.
     pub(super) fn turn(&self) -> u32 {
         self.place.turn.unwrap_or_default()

@@ -109,6 +109,12 @@ impl Accounts {
         most >= calls.output_tokens
     }
 
+    /// The budget that this call does not fit into, if there is one.
+    pub(super) fn lacks_room_for(&self, call: NextCall<'_>) -> Option<LimitKind> {
+        let (kind, most) = self.affordable(call, Room::Call);
+        (most < call.output_tokens).then_some(kind)
+    }
+
     /// The closing call because of `kind`, if it is wanted and affordable.
     fn closing(&self, next: NextCall<'_>, kind: LimitKind) -> Gate {
         let (_, most) = self.affordable(next, Room::Closing);

@@ -23,7 +23,7 @@
 //!
 //! // A reader that falls behind slows the session; nothing is dropped.
 //! let (sender, mut events) = tokio::sync::mpsc::channel(64);
-//! let options = SessionOptions::new(client, activity, "/work", sender);
+//! let options = SessionOptions::new(client, activity, "/srv/project", sender);
 //! let session = Session::create(options).await?.session;
 //! let answer = session.prompt("Say hello.", PromptOptions::default()).await?;
 //! println!("{} ({} messages)", answer.text, session.stats().total_messages());
@@ -52,12 +52,14 @@ mod ending;
 mod engine;
 mod estimate;
 mod expand;
+mod fallback;
 mod feed;
 mod gate;
 mod hooks;
 mod intake;
 mod interrupt;
 mod judge;
+mod lease;
 mod limits;
 mod mend;
 mod models;
@@ -68,10 +70,12 @@ mod queue;
 mod record;
 mod refusal;
 mod repeat;
+mod response;
 mod sample;
 mod shell;
 mod stats;
 mod stop;
+mod tape;
 mod toolbox;
 mod transcript;
 mod tree;
@@ -90,9 +94,9 @@ use crate::event::{EventKind, PendingCounts, Warning};
 use crate::message::{Image, Message};
 use crate::store::Store;
 
-use asked::Asked;
+use asked::{Asked, Choice};
 use blueprint::Blueprint;
-use desk::{Admission, Desk};
+use desk::{Admission, Desk, Next};
 use engine::{Engine, Progress};
 use feed::Feed;
 use hooks::SessionHooks;
@@ -113,9 +117,11 @@ pub use queue::{
     StreamingBehavior,
 };
 pub use refusal::SessionError;
+pub use response::{Misfit, ResponseSchema, ResponseSpec, SchemaError, Violation};
 pub use shell::BashOptions;
 pub use stats::Stats;
 pub use stop::{Answer, Stop};
+pub use tape::ToolTape;
 pub use toolbox::{ToolDescriptor, ToolSource, Tools};
 pub use transcript::{Transcript, TranscriptKind, TranscriptSource};
 pub use tree::{ForkPoint, Forkable, LeftBranch, Navigated, Tree};
@@ -171,11 +177,15 @@ impl Session {
     /// it has no usable key; [`Stop::UnknownPrice`] when the limits need a price that nobody knows;
     /// [`Stop::Store`] when the session file cannot be written.
     pub async fn create(options: SessionOptions) -> Result<Created, Stop> {
-        let (asked, fallback) = Asked::choose(&options)?;
+        let Choice {
+            asked,
+            fallback,
+            warnings,
+        } = Asked::choose(&options)?;
         let asked = Arc::new(asked);
         let blueprint = Blueprint::of(&options);
         let (engine, queue) = Engine::assemble(options, Arc::clone(&asked));
-        let engine = Box::new(engine);
+        let mut engine = Box::new(engine);
         engine.record_model()?;
         engine.announce().await;
         let told = fallback.clone().map(|message| Warning {
@@ -186,6 +196,7 @@ impl Session {
         let model = engine.model();
         let unpriced = budget::check_price(engine.accounts.limits(), model)?;
         engine.warn(unpriced).await;
+        engine.warn(warnings).await;
         engine.publish();
         Ok(Created {
             session: Self {
@@ -227,6 +238,12 @@ impl Session {
     /// How many calls policy refused, as of the newest step.
     pub fn denials(&self) -> u32 {
         self.progress().denials
+    }
+
+    /// How often final answers were asked for again because they did not fit, as
+    /// of the newest step; none when they may be anything.
+    pub fn repairs(&self) -> Option<u32> {
+        self.progress().repairs
     }
 
     /// The messages that the next request would hold.
@@ -295,7 +312,7 @@ impl Session {
             .await?
         {
             Intake::Goes(text) => text,
-            Intake::Answered(text) => return Ok(Answer::of_hook(text)),
+            Intake::Answered(text) => return Ok(self.blueprint.hook_answer(text)?),
         };
         let input = Input {
             expand: options.expand.carried(&said, &text),
@@ -424,26 +441,19 @@ impl Session {
     /// Brings a message to the engine, or to its desk.
     async fn bring(&self, item: Item, source: Option<QueueSource>) -> Result<(), SessionError> {
         match self.desk.admit(item, source)? {
-            Admission::Run(engine, item) => self.drive(engine, item),
+            Admission::Run(next) => self.drive(next),
             Admission::Queued(update) => self.feed.send(EventKind::QueueUpdate(update)).await,
         }
         Ok(())
     }
 
-    /// Takes up what came while the engine was leased.
-    fn go_on(&self) {
-        if let Some((engine, item)) = self.desk.resume() {
-            self.drive(engine, item);
-        }
-    }
-
-    fn drive(&self, engine: Box<Engine>, item: Item) {
+    fn drive(&self, next: Next) {
         let desk = Arc::clone(&self.desk);
         let feed = self.feed.clone();
         let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that are done; a driver hands its panics on and has none itself.
         while drivers.try_join_next().is_some() {}
-        drivers.spawn(desk::drive(desk, feed, engine, item));
+        drivers.spawn(desk::drive(desk, feed, next));
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {

@@ -10,7 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::clock::Activity;
-use crate::model::{self, Client, ClientOptions, Model, ModelError, UnknownModel};
+use crate::model::{
+    self, Catalog, Client, ClientOptions, Model, ModelError, Recording, Replay, UnknownModel,
+};
 
 /// One model a provider, in the order in which credentials are looked for.
 const CANDIDATES: &[&str] = &[
@@ -96,6 +98,7 @@ impl Credentials {
 /// The models that a session may ask. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Models {
+    catalog: Catalog,
     credentials: Credentials,
     options: ClientOptions,
     default: Option<String>,
@@ -104,6 +107,14 @@ pub struct Models {
     /// The provider that the base URL belongs to, once a model was chosen.
     base_url_of: Option<String>,
     ready: Vec<Client>,
+    tape: Option<Tape>,
+}
+
+/// What becomes of the calls of all models.
+#[derive(Debug, Clone)]
+enum Tape {
+    Recording(Recording),
+    Replaying(Replay),
 }
 
 /// The name of the model to ask.
@@ -136,6 +147,16 @@ pub enum ChoiceError {
     /// The model's client cannot be made, for want of a key for example.
     #[error("{0}")]
     Client(Box<ModelError>),
+    /// The cassette has no calls of the model.
+    #[error("{cassette}: it was recorded with {}, and now {name} is asked", .recorded.join(", "))]
+    NotRecorded {
+        /// The model that is asked for.
+        name: String,
+        /// The cassette.
+        cassette: String,
+        /// The models that it knows.
+        recorded: Vec<String>,
+    },
     /// No model is named, and there are no credentials for any.
     #[error("{}", nothing_left(.restored.as_deref()))]
     NoModel {
@@ -158,6 +179,12 @@ impl ChoiceError {
                 "name a model, provider/id, or set the key of a provider: {}",
                 variables.join(", ")
             )],
+            Self::NotRecorded {
+                cassette, recorded, ..
+            } => vec![format!(
+                "ask {}, or record it again: --record {cassette}",
+                recorded.join(" or ")
+            )],
             Self::Unknown(_) | Self::Credentials(_) => Vec::new(),
         }
     }
@@ -172,9 +199,10 @@ fn nothing_left(restored: Option<&str>) -> String {
 }
 
 impl Models {
-    /// All models of the catalog, reached with these credentials.
+    /// All models of the built-in catalog, reached with these credentials.
     pub fn new(credentials: Credentials, options: ClientOptions) -> Self {
         Self {
+            catalog: Catalog::default(),
             credentials,
             options,
             default: None,
@@ -182,6 +210,7 @@ impl Models {
             base_url: None,
             base_url_of: None,
             ready: Vec::new(),
+            tape: None,
         }
     }
 
@@ -191,6 +220,17 @@ impl Models {
         Self::new(Credentials::none(), ClientOptions::new(activity))
             .with_client(client)
             .with_default(name)
+    }
+
+    /// Names are looked up in `catalog`.
+    #[must_use]
+    pub fn with_catalog(self, catalog: Catalog) -> Self {
+        Self { catalog, ..self }
+    }
+
+    /// Where names are looked up.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// The model of a session that names none.
@@ -219,6 +259,25 @@ impl Models {
     pub fn with_base_url(self, url: impl Into<String>) -> Self {
         Self {
             base_url: Some(url.into()),
+            ..self
+        }
+    }
+
+    /// Records the calls of all models.
+    #[must_use]
+    pub fn with_recording(self, recording: Recording) -> Self {
+        Self {
+            tape: Some(Tape::Recording(recording)),
+            ..self
+        }
+    }
+
+    /// A cassette answers the calls of all models: only those that it knows can
+    /// be asked, without credentials and without a network.
+    #[must_use]
+    pub fn with_replay(self, replay: Replay) -> Self {
+        Self {
+            tape: Some(Tape::Replaying(replay)),
             ..self
         }
     }
@@ -294,16 +353,39 @@ impl Models {
     }
 
     /// A client of the model with this name, in any form that
-    /// [`model::resolve`] understands.
+    /// [`Catalog::resolve`] understands.
     ///
     /// # Errors
     /// `Unknown` with the nearest names, `Credentials` when a key cannot be
     /// read, `Client` when there is none or it cannot be used.
     pub fn client(&self, name: &str) -> Result<Client, ChoiceError> {
+        match &self.tape {
+            None => self.untaped(name),
+            Some(Tape::Recording(recording)) => Ok(self.untaped(name)?.recorded(recording.clone())),
+            Some(Tape::Replaying(replay)) => self.replayed(name, replay),
+        }
+    }
+
+    /// A client of a recorded model, as it was described then.
+    fn replayed(&self, name: &str, replay: &Replay) -> Result<Client, ChoiceError> {
+        let known = replay.model(name).or_else(|| {
+            let model = self.catalog.resolve(name, None).ok()?;
+            replay.model(&model.full_id())
+        });
+        let model = known.ok_or_else(|| ChoiceError::NotRecorded {
+            name: name.to_owned(),
+            cassette: replay.name().to_owned(),
+            recorded: replay.models().map(Model::full_id).collect(),
+        })?;
+        let options = self.options.clone();
+        Ok(Client::replayed(model.clone(), replay.clone(), options))
+    }
+
+    fn untaped(&self, name: &str) -> Result<Client, ChoiceError> {
         if let Some(client) = self.ready(name) {
             return Ok(client.clone());
         }
-        let model = model::resolve(name, None)?;
+        let model = self.catalog.resolve(name, None)?;
         if let Some(client) = self.ready(&model.full_id()) {
             return Ok(client.clone());
         }
@@ -326,7 +408,7 @@ impl Models {
             .map_err(ChoiceError::Credentials)?;
         let url = self.base_url_for(&model).or(credential.base_url.as_deref());
         let model = match url {
-            Some(url) => model::resolve(name, Some(url))?,
+            Some(url) => self.catalog.resolve(name, Some(url))?,
             None => model,
         };
         Ok((model, credential))
@@ -350,8 +432,14 @@ impl Models {
         if self.ready(&name).is_some() {
             return Ok(());
         }
+        if let Some(Tape::Replaying(replay)) = &self.tape {
+            let known = replay.model(&name).is_some();
+            return known
+                .then_some(())
+                .ok_or("the cassette has no calls of it".to_owned());
+        }
         let exact = |model: &Model| model.provider == provider && model.id == id;
-        let model = model::resolve(&name, None).ok().filter(exact);
+        let model = self.catalog.resolve(&name, None).ok().filter(exact);
         let Some(model) = model.filter(|model| !model.base_url.is_empty()) else {
             return Err("there is no such model".to_owned());
         };
@@ -366,7 +454,7 @@ impl Models {
     /// Whether there is a key for a candidate, or should be one.
     fn has_key(&self, name: &str) -> bool {
         self.ready(name).is_some()
-            || model::resolve(name, None).is_ok_and(|model| {
+            || self.catalog.resolve(name, None).is_ok_and(|model| {
                 !matches!(
                     self.credentials.of(&model),
                     Ok(Credential { key: None, .. })
@@ -377,7 +465,7 @@ impl Models {
     fn nothing(&self, restored: Option<String>) -> ChoiceError {
         let mut variables: Vec<String> = Vec::new();
         let candidates = self.candidates.iter();
-        for model in candidates.filter_map(|name| model::resolve(name, None).ok()) {
+        for model in candidates.filter_map(|name| self.catalog.resolve(name, None).ok()) {
             for name in model.api_key_env {
                 if !variables.contains(&name) {
                     variables.push(name);

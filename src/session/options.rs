@@ -19,6 +19,7 @@ use super::compact::Compaction;
 use super::limits::Limits;
 use super::models::Models;
 use super::queue::QueueModes;
+use super::response::ResponseSpec;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
@@ -33,6 +34,11 @@ pub struct SessionOptions {
     /// The model to ask, `provider/id`; none leaves the choice to the session
     /// that goes on, the default, or the credentials that there are.
     pub model: Option<String>,
+    /// The models that take over, in this order, while the one that is asked is
+    /// overloaded or cannot be reached. A fallback without a key is left out.
+    pub fallback_models: Vec<String>,
+    /// The model that writes summaries; none is the one that is asked.
+    pub small_model: Option<String>,
     /// How much it thinks; none as in the session that goes on, else the default.
     pub thinking: Option<ThinkingLevel>,
     /// How it is asked.
@@ -49,6 +55,8 @@ pub struct SessionOptions {
     pub deadline: Instant,
     /// What the system prompt says beyond its own.
     pub instructions: Instructions,
+    /// What final answers must be; none lets them be anything.
+    pub response: Option<ResponseSpec>,
     /// Who is told and asked at the points of the session.
     pub hooks: Hooks,
     /// Project files and skills of the system prompt, and what a `/name` stands
@@ -144,6 +152,8 @@ impl SessionOptions {
         Self {
             models,
             model: None,
+            fallback_models: Vec::new(),
+            small_model: None,
             thinking: None,
             sampling: Sampling::default(),
             workbench: Workbench::new(
@@ -158,6 +168,7 @@ impl SessionOptions {
             deadline: clock::monotonic() + limits.timeout,
             limits,
             instructions: Instructions::default(),
+            response: None,
             hooks: Hooks::new(),
             resources: Arc::default(),
             compaction: Compaction::default(),

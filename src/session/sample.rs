@@ -1,21 +1,28 @@
 //! One reply of the model, with its retries: the only place that tries a call
 //! again.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::clock::{self, Slept};
-use crate::event::{EventKind, RetryEnd, RetryStart, TextChunk};
+use crate::event::{EventKind, ReplyDiscarded, RetryEnd, RetryStart, TextChunk, Warning};
 use crate::hook::HookPoint;
-use crate::message::AssistantMessage;
+use crate::message::{AssistantMessage, StopReason, Usage};
 use crate::model::{
     Assembler, Client, GiveUp, ModelError, ModelErrorKind, Request, RetryDecision, StreamEvent,
 };
 
+use super::budget::Accounts;
 use super::feed::Feed;
+use super::gate::NextCall;
 use super::hooks::SessionHooks;
 use super::interrupt::{Cause, Interrupt};
 use super::stop::Stop;
 use super::{Chunks, Sampling};
+
+/// Bytes of output that are taken for one token.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// What sampling needs of its session.
 pub(super) struct Sampler<'s> {
@@ -25,6 +32,10 @@ pub(super) struct Sampler<'s> {
     pub(super) activity: &'s clock::Activity,
     pub(super) hooks: &'s SessionHooks,
     pub(super) feed: Feed,
+    /// What failed attempts used is booked here.
+    pub(super) accounts: &'s mut Accounts,
+    /// The estimate of the request's prompt.
+    pub(super) prompt_tokens: u64,
 }
 
 /// A whole reply.
@@ -35,19 +46,31 @@ pub(super) struct Sampled {
     pub(super) usage_known: bool,
 }
 
+/// What came of an attempt that gave no reply.
+#[derive(Default)]
+struct Partial {
+    /// Whether a part of the reply was told.
+    streamed: bool,
+    /// What the provider told of its usage.
+    usage: Option<Usage>,
+    /// Bytes of text, thinking and arguments.
+    received: u64,
+}
+
 /// An attempt that gave no reply.
 struct Failed {
     error: ModelError,
     /// From 1.
     attempt: u32,
-    /// Whether a part of the reply was told.
-    streamed: bool,
+    partial: Partial,
+    /// The most tokens that the reply could have had.
+    output_tokens: u64,
 }
 
 impl Sampler<'_> {
     /// Gets a whole reply. What a failed attempt streamed is discarded.
     pub(super) async fn reply(
-        &self,
+        &mut self,
         request: &Request,
         interrupt: &Interrupt,
     ) -> Result<Sampled, Stop> {
@@ -55,24 +78,88 @@ impl Sampler<'_> {
         let retry_id = clock::new_id();
         let mut attempt = 1;
         loop {
-            let mut streamed = false;
-            let failed = tokio::select! {
+            let mut partial = Partial::default();
+            let outcome = tokio::select! {
                 biased;
-                () = interrupt.token().cancelled() => {
-                    self.retry_ended(&retry_id, attempt, Some("interrupted")).await;
+                () = interrupt.token().cancelled() => None,
+                outcome = self.attempt(request, payload.as_ref(), &mut partial) => Some(outcome),
+            };
+            let error = match outcome {
+                Some(Ok(sampled)) => {
+                    self.retry_ended(&retry_id, attempt, None).await;
+                    return Ok(sampled);
+                }
+                Some(Err(error)) => error,
+                None => {
+                    let cancelled = ModelError::new(ModelErrorKind::Cancelled, "interrupted");
+                    self.discard(&partial, &cancelled).await;
+                    self.retry_ended(&retry_id, attempt, Some("interrupted"))
+                        .await;
                     return Err(interrupted(interrupt));
                 }
-                outcome = self.attempt(request, payload.as_ref(), &mut streamed) => match outcome {
-                    Ok(sampled) => {
-                        self.retry_ended(&retry_id, attempt, None).await;
-                        return Ok(sampled);
-                    }
-                    Err(error) => Failed { error, attempt, streamed },
-                },
+            };
+            self.discard(&partial, &error).await;
+            let failed = Failed {
+                error,
+                attempt,
+                partial,
+                output_tokens: request.max_output_tokens,
             };
             self.wait(&retry_id, failed, interrupt).await?;
             attempt += 1;
         }
+    }
+
+    /// Books what an attempt without a reply used, which is paid for all the
+    /// same. Without a word of the provider it is an estimate, once there was
+    /// any output.
+    async fn discard(&mut self, partial: &Partial, error: &ModelError) {
+        let model = self.client.model();
+        let output = partial.received.div_ceil(BYTES_PER_TOKEN);
+        let mut usage = match partial.usage {
+            // The count of the output comes last, and may be missing.
+            Some(told) => Usage {
+                output: told.output.max(output),
+                ..told
+            },
+            None if output > 0 => Usage {
+                input: self.prompt_tokens,
+                output,
+                ..Usage::default()
+            },
+            None => return,
+        };
+        // A writer of summaries may have another price, or none.
+        self.accounts.take_up(model);
+        usage.cost = model.cost(&usage).unwrap_or_default();
+        let told = partial.usage.is_some();
+        if told {
+            self.accounts.book_aside(&usage);
+        } else if self.accounts.book_aside_estimate(&usage) {
+            let message = format!(
+                "a reply of {} broke off before its tokens were told: the budgets count an \
+                 estimate, the cost is unknown",
+                model.full_id()
+            );
+            self.warn("usage_missing", message).await;
+        }
+        let cost_usd = (told && model.price.is_some()).then_some(usage.cost.total);
+        self.feed
+            .send(EventKind::ReplyDiscarded(ReplyDiscarded {
+                model: model.full_id(),
+                error_code: error.kind.name().to_owned(),
+                request_id: error.request_id.clone(),
+                usage: if told { usage } else { Usage::default() },
+                cost_usd,
+            }))
+            .await;
+    }
+
+    async fn warn(&self, code: &str, message: String) {
+        let code = code.to_owned();
+        self.feed
+            .send(EventKind::Warning(Warning { code, message }))
+            .await;
     }
 
     /// Waits before the next attempt, or says why there is none.
@@ -85,7 +172,8 @@ impl Sampler<'_> {
         let Failed {
             error,
             attempt,
-            streamed,
+            partial,
+            output_tokens,
         } = failed;
         let retry = &self.sampling.retry;
         let remaining = self.deadline.saturating_duration_since(clock::monotonic());
@@ -97,6 +185,18 @@ impl Sampler<'_> {
                 return Err(give_up(error, because));
             }
         };
+        let again = NextCall {
+            first: false,
+            prompt_tokens: self.prompt_tokens,
+            output_tokens,
+            model: self.client.model(),
+        };
+        if let Some(kind) = self.accounts.lacks_room_for(again) {
+            self.accounts.reached(kind, &self.feed).await;
+            self.retry_ended(retry_id, attempt, Some(&error.to_string()))
+                .await;
+            return Err(Stop::Limit(kind));
+        }
         self.feed
             .send(EventKind::RetryStart(RetryStart {
                 retry_id: retry_id.to_owned(),
@@ -107,12 +207,18 @@ impl Sampler<'_> {
                 error_code: error.kind.name().to_owned(),
                 http_status: error.http_status,
                 error_message: error.to_string(),
-                discarded_output: streamed,
+                request_id: error.request_id,
+                discarded_output: partial.streamed,
             }))
             .await;
+        // A recorded provider is not waited for.
+        let pause = match self.client.is_replayed() {
+            true => Duration::ZERO,
+            false => delay,
+        };
         let slept = self
             .activity
-            .paused(clock::sleep(delay, interrupt.token()))
+            .paused(clock::sleep(pause, interrupt.token()))
             .await;
         match slept {
             Slept::Whole => Ok(()),
@@ -155,40 +261,57 @@ impl Sampler<'_> {
         &self,
         request: &Request,
         payload: Option<&Value>,
-        streamed: &mut bool,
+        partial: &mut Partial,
     ) -> Result<Sampled, ModelError> {
         let mut reply = self.client.send_as(request, payload).await?;
         let mut assembler = Assembler::new(self.client.model());
         let (mut text, mut thinking) = (String::new(), String::new());
         while let Some(event) = reply.next().await? {
-            if self.sampling.chunks != Chunks::None {
-                match &event {
-                    StreamEvent::TextDelta { delta, .. } => {
-                        *streamed = true;
-                        self.chunk(&mut text, delta, EventKind::TextChunk).await;
-                    }
-                    StreamEvent::ThinkingDelta { delta, .. } => {
-                        *streamed = true;
-                        self.chunk(&mut thinking, delta, EventKind::ThinkingChunk)
-                            .await;
-                    }
-                    StreamEvent::Start { .. }
-                    | StreamEvent::TextStart { .. }
-                    | StreamEvent::TextEnd { .. }
-                    | StreamEvent::ThinkingStart { .. }
-                    | StreamEvent::ThinkingEnd { .. }
-                    | StreamEvent::ToolCallStart { .. }
-                    | StreamEvent::ToolCallDelta { .. }
-                    | StreamEvent::ToolCallEnd { .. }
-                    | StreamEvent::Signature { .. }
-                    | StreamEvent::Usage(_)
-                    | StreamEvent::Stop(_) => {}
+            match &event {
+                StreamEvent::TextDelta { delta, .. } => {
+                    partial.received += delta.len() as u64;
+                    self.chunk(&mut text, delta, EventKind::TextChunk, partial)
+                        .await;
                 }
+                StreamEvent::ThinkingDelta { delta, .. } => {
+                    partial.received += delta.len() as u64;
+                    self.chunk(&mut thinking, delta, EventKind::ThinkingChunk, partial)
+                        .await;
+                }
+                StreamEvent::ToolCallDelta { delta, .. } => partial.received += delta.len() as u64,
+                StreamEvent::Usage(usage) => partial.usage = Some(*usage),
+                StreamEvent::Start { .. }
+                | StreamEvent::TextStart { .. }
+                | StreamEvent::TextEnd { .. }
+                | StreamEvent::ThinkingStart { .. }
+                | StreamEvent::ThinkingEnd { .. }
+                | StreamEvent::ToolCallStart { .. }
+                | StreamEvent::ToolCallEnd { .. }
+                | StreamEvent::Signature { .. }
+                | StreamEvent::Replaced
+                | StreamEvent::Stop(_) => {}
             }
             assembler.push(event);
         }
+        if assembler.replaced() {
+            let message = format!(
+                "a reply of {} held bytes that are no text; U+FFFD stands for them",
+                self.client.model().full_id()
+            );
+            self.warn("text_replaced", message).await;
+        }
         let usage_known = assembler.usage_known();
-        assembler.finish().map(|message| Sampled {
+        let mut message = assembler.finish().map_err(|mut error| {
+            error.request_id = reply.request_id().map(str::to_owned);
+            error
+        })?;
+        // Some servers say of a reply that they cut that it is whole.
+        if message.stop_reason == StopReason::Stop
+            && message.usage.output == request.max_output_tokens
+        {
+            message.stop_reason = StopReason::Length;
+        }
+        Ok(Sampled {
             message,
             usage_known,
         })
@@ -200,7 +323,12 @@ impl Sampler<'_> {
         whole: &mut String,
         delta: &str,
         kind: impl FnOnce(TextChunk) -> EventKind,
+        partial: &mut Partial,
     ) {
+        if self.sampling.chunks == Chunks::None {
+            return;
+        }
+        partial.streamed = true;
         let content = (self.sampling.chunks == Chunks::Full).then(|| {
             whole.push_str(delta);
             whole.clone()

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{self, Activity};
 use crate::process::Ending;
 use crate::store::BashExecution;
-use crate::tool::{CallContext, CommandOutput, run_command};
+use crate::tool::{CommandOutput, run_command};
 
 use super::Session;
 use super::engine::Engine;
@@ -72,18 +72,8 @@ impl Session {
         let permit = self.workbench.permit("bash");
         // The silence of the model is no less one because of it.
         let activity = Activity::new();
-        let context = CallContext {
-            call_id: &call_id,
-            place: self.workbench.place(),
-            files: self.workbench.files(),
-            permit: &permit,
-            commands: self.workbench.commands(),
-            redactor: self.workbench.redactor(),
-            output_dir: self.workbench.output_dir(),
-            cancel: &options.cancel,
-            updates,
-            activity: &activity,
-        };
+        let watched = (&options.cancel, &activity);
+        let context = self.workbench.context(&call_id, &permit, updates, watched);
         let timeout = options.timeout.map(|timeout| timeout.as_secs_f64());
         let running = run_command(command, timeout, &context);
         tokio::pin!(running);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::event::{LimitKind, Reason};
 use crate::message::Usage;
 use crate::model::{GiveUp, ModelError, ModelErrorKind};
@@ -9,6 +11,7 @@ use crate::store::StoreError;
 
 use super::interrupt::Cause;
 use super::models::ChoiceError;
+use super::response::Misfit;
 
 /// A turn's final answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,15 +22,18 @@ pub struct Answer {
     pub steps: u32,
     /// The turn's own usage.
     pub usage: Usage,
+    /// The document in it, when answers must fit a schema.
+    pub structured: Option<Value>,
 }
 
 impl Answer {
     /// What a hook answered in the model's place.
-    pub(super) fn of_hook(text: String) -> Self {
+    pub(super) fn of_hook(text: String, structured: Option<Value>) -> Self {
         Self {
             text,
             steps: 0,
             usage: Usage::default(),
+            structured,
         }
     }
 }
@@ -47,6 +53,9 @@ pub enum Stop {
     /// The model ended without a usable answer.
     #[error("{0}")]
     Incomplete(String),
+    /// The final answer does not fit the schema that it must fit.
+    #[error("{0}")]
+    InvalidResponse(Box<Misfit>),
     /// No model can be asked.
     #[error("{0}")]
     NoModel(Box<ChoiceError>),
@@ -81,8 +90,10 @@ impl Stop {
             Self::Limit(_) => Reason::Budget,
             Self::Denied(_) => Reason::Denied,
             Self::Incomplete(_) => Reason::Incomplete,
+            Self::InvalidResponse(_) => Reason::InvalidResponse,
             Self::NoModel(error) => match **error {
                 ChoiceError::Credentials(_) | ChoiceError::Client(_) => Reason::Auth,
+                ChoiceError::NotRecorded { .. } => Reason::ReplayMismatch,
                 ChoiceError::Unknown(_) | ChoiceError::NoModel { .. } => Reason::BadTask,
             },
             Self::Model { error, because } => model_reason(error, *because),
@@ -111,6 +122,9 @@ impl Stop {
             ],
             Self::Interrupted(Cause::Timeout) => vec!["raise limits.timeout".to_owned()],
             Self::Interrupted(Cause::Idle) => vec!["raise limits.idle_timeout".to_owned()],
+            Self::InvalidResponse(_) => {
+                vec!["raise response.repairs, or simplify the schema".to_owned()]
+            }
             Self::Interrupted(_) | Self::Denied(_) | Self::Incomplete(_) | Self::Store(_) => {
                 Vec::new()
             }
@@ -118,11 +132,18 @@ impl Stop {
     }
 
     /// What machines may want to know of the error beyond its message.
-    pub fn details(&self) -> Option<serde_json::Value> {
+    pub fn details(&self) -> Option<Value> {
+        if let Self::InvalidResponse(misfit) = self {
+            let violations = misfit.violations.iter();
+            let violations: Vec<Value> = violations
+                .map(|violation| json!({"path": violation.path, "rule": violation.rule}))
+                .collect();
+            return Some(json!({"violations": violations, "repairs": misfit.repairs}));
+        }
         let Self::Model { error, because } = self else {
             return None;
         };
-        Some(serde_json::json!({
+        Some(json!({
             "httpStatus": error.http_status,
             "providerCode": error.code,
             "requestId": error.request_id,
@@ -144,19 +165,41 @@ impl Stop {
         }
     }
 
+    /// The provider's id of the request, when there was one.
+    pub fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Model { error, .. } => error.request_id.as_deref(),
+            _ => None,
+        }
+    }
+
     /// A stable name for the error report.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Model { error, .. } => error.kind.name(),
             Self::NoModel(error) => match **error {
                 ChoiceError::Credentials(_) | ChoiceError::Client(_) => "auth",
+                ChoiceError::NotRecorded { .. } => Reason::ReplayMismatch.name(),
                 ChoiceError::Unknown(_) | ChoiceError::NoModel { .. } => "model",
             },
             Self::UnknownPrice(_) => "unknown_price",
             Self::Store(_) => "session_file",
             Self::Limit(_) => "limit",
             Self::Interrupted(Cause::Idle) => "idle",
-            Self::Interrupted(_) | Self::Denied(_) | Self::Incomplete(_) => self.reason().name(),
+            Self::Interrupted(_)
+            | Self::Denied(_)
+            | Self::Incomplete(_)
+            | Self::InvalidResponse(_) => self.reason().name(),
+        }
+    }
+}
+
+impl From<ModelError> for Stop {
+    /// An error that no further attempt would change.
+    fn from(error: ModelError) -> Self {
+        Self::Model {
+            error: Box::new(error),
+            because: GiveUp::NotRetryable,
         }
     }
 }
@@ -164,10 +207,7 @@ impl Stop {
 impl From<ChoiceError> for Stop {
     fn from(error: ChoiceError) -> Self {
         match error {
-            ChoiceError::Client(error) => Self::Model {
-                error,
-                because: GiveUp::NotRetryable,
-            },
+            ChoiceError::Client(error) => Self::from(*error),
             other => Self::NoModel(Box::new(other)),
         }
     }
@@ -207,8 +247,9 @@ fn model_reason(error: &ModelError, because: GiveUp) -> Reason {
         | ModelErrorKind::BadResponse
         | ModelErrorKind::Truncated => Reason::Unavailable,
         ModelErrorKind::ContextOverflow | ModelErrorKind::ContentFilter => Reason::Incomplete,
-        ModelErrorKind::InvalidRequest => Reason::Config,
+        ModelErrorKind::InvalidRequest | ModelErrorKind::Setup => Reason::Config,
         ModelErrorKind::Script => Reason::BadTask,
+        ModelErrorKind::Replay => Reason::ReplayMismatch,
         ModelErrorKind::Cancelled => Reason::Interrupted,
     }
 }

@@ -111,11 +111,8 @@ impl Tree<'_> {
     ) -> Result<Navigated, SessionError> {
         // Nobody may prompt in between.
         let interrupt = Interrupt::default();
-        let mut lease = self.session.desk.lease(&interrupt)?;
-        let moved = self.move_to(entry, left, lease.engine(), &interrupt).await;
-        drop(lease);
-        self.session.go_on();
-        moved
+        let mut lease = self.session.lease(&interrupt)?;
+        self.move_to(entry, left, lease.engine(), &interrupt).await
     }
 
     async fn move_to(
@@ -203,17 +200,14 @@ impl Tree<'_> {
     pub async fn restore(&self, entries: Vec<Entry>) -> Result<(), SessionError> {
         let session = self.session;
         let interrupt = Interrupt::default();
-        let lease = session.desk.lease(&interrupt)?;
+        let _lease = session.lease(&interrupt)?;
         let target = entries.last().map(|entry| &entry.id);
         let verdict = session
             .hooks
             .before_switch(target, &session.feed, interrupt.token())
             .await;
         SessionError::unless_cancelled("go on from another one", verdict)?;
-        let restored = session.record.write(|store| store.restore(entries));
-        drop(lease);
-        self.session.go_on();
-        Ok(restored?)
+        Ok(session.record.write(|store| store.restore(entries))?)
     }
 
     fn note(&self, kind: EntryKind) -> Result<(), SessionError> {

@@ -6,8 +6,7 @@ use crate::clock;
 use crate::context::notes;
 use crate::event::{
     CallSummary, CompactReason, ConversationUsage, EventKind, LimitKind, MessageComplete,
-    MessageSource, SessionState, StateUpdate, StepEnd, StepStart, TurnEnd, TurnStart, Warning,
-    WindowUsage,
+    MessageSource, SessionState, StepStart, TurnEnd, TurnStart, Warning, WindowUsage,
 };
 use crate::message::{AssistantMessage, Message, StopReason, Usage};
 use crate::model::Request;
@@ -20,11 +19,12 @@ use super::engine::{Engine, Prompt, tell_user};
 use super::estimate;
 use super::expand::Expanded;
 use super::feed::Feed;
-use super::gate::{Gate, NextCall};
+use super::gate::Gate;
 use super::interrupt::Cause;
 use super::judge::{Judge, Judgement};
 use super::mend;
 use super::queue::Input;
+use super::response::Checked;
 use super::sample::{self, Sampled, Sampler};
 use super::stop::{Answer, Stop};
 
@@ -33,8 +33,9 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
     let started = clock::monotonic();
     engine.turns += 1;
     engine.last_text.clear();
+    engine.response.begin();
     let feed = engine.feed.in_turn(engine.turns);
-    state(&feed, SessionState::Processing).await;
+    ending::state(&feed, SessionState::Processing).await;
     let expanded = engine.expand(prompt.input, prompt.interrupt).await;
     let accepted = accept(engine, &expanded, prompt.source);
     feed.send(EventKind::TurnStart(TurnStart {
@@ -75,7 +76,7 @@ pub(super) async fn run(engine: &mut Engine, prompt: &Prompt<'_>) -> Result<Answ
     hooks
         .on_final(&end, first.as_ref(), &feed, prompt.interrupt)
         .await;
-    state(&feed, SessionState::Idle).await;
+    ending::state(&feed, SessionState::Idle).await;
     outcome
 }
 
@@ -90,23 +91,24 @@ fn accept(engine: &Engine, expanded: &Expanded, source: MessageSource) -> Result
 }
 
 /// A running turn.
-struct Turn<'s> {
-    engine: &'s mut Engine,
+pub(super) struct Turn<'s> {
+    pub(super) engine: &'s mut Engine,
     prompt: &'s Prompt<'s>,
     feed: Feed,
-    steps: u32,
+    pub(super) steps: u32,
     usage: Usage,
     judge: Judge,
 }
 
 /// How the next model call is made.
-struct StepPlan {
+#[derive(Clone)]
+pub(super) struct StepPlan {
     /// The estimate of its prompt.
-    prompt_tokens: u64,
-    output_tokens: u64,
-    tools: bool,
+    pub(super) prompt_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) tools: bool,
     /// The budget that makes this the closing step.
-    closing: Option<LimitKind>,
+    pub(super) closing: Option<LimitKind>,
 }
 
 /// What a step leads to.
@@ -150,18 +152,35 @@ impl Turn<'_> {
                 closing: plan.closing.is_some(),
             }))
             .await;
-            match self.step(&plan, &feed).await? {
+            match self.step(plan, &feed).await? {
                 Next::Step => {}
                 // What was said meanwhile wants an answer of its own.
                 Next::Answer(_) if self.hear_steering().await? => {}
                 Next::Answer(text) => {
-                    return Ok(Answer {
-                        text,
-                        steps: self.steps,
-                        usage: self.usage,
-                    });
+                    if let Some(answer) = self.respond(text).await? {
+                        return Ok(answer);
+                    }
                 }
             }
+        }
+    }
+
+    /// Ends the turn with an answer that fits; for one that does not, the model is
+    /// told what is wrong.
+    async fn respond(&mut self, text: String) -> Result<Option<Answer>, Stop> {
+        match self.engine.response.check(&text) {
+            Checked::Fits(structured) => Ok(Some(Answer {
+                text,
+                steps: self.steps,
+                usage: self.usage,
+                structured,
+            })),
+            Checked::Repair(note) => {
+                self.hear(&Input::text(note), MessageSource::Repair).await?;
+                self.engine.publish();
+                Ok(None)
+            }
+            Checked::Misfit(stop) => Err(stop),
         }
     }
 
@@ -181,6 +200,7 @@ impl Turn<'_> {
         for (input, update) in taken {
             self.feed.send(EventKind::QueueUpdate(update)).await;
             self.hear(&input, MessageSource::Steer).await?;
+            self.engine.response.back_to_work();
         }
         Ok(any)
     }
@@ -189,27 +209,29 @@ impl Turn<'_> {
     async fn plan(&mut self) -> Result<StepPlan, Stop> {
         let engine = &mut *self.engine;
         let prompt_tokens = engine.context_tokens();
-        let next = NextCall {
-            first: self.steps == 0,
-            prompt_tokens,
-            output_tokens: engine.output_tokens_max(),
-            model: engine.model(),
-        };
+        let gate = engine.gate(engine.model(), self.steps == 0, prompt_tokens);
         let plan = |output_tokens, tools| StepPlan {
             prompt_tokens,
             output_tokens,
             tools,
             closing: None,
         };
-        match engine.accounts.gate(next) {
+        match gate {
             Gate::Go { output_tokens } => Ok(plan(output_tokens, true)),
             Gate::Single { output_tokens } => Ok(plan(output_tokens, false)),
             Gate::Closing {
                 kind,
                 output_tokens,
+            } if engine.response.is_repairing() => Ok(StepPlan {
+                closing: Some(kind),
+                ..plan(output_tokens, true)
+            }),
+            Gate::Closing {
+                kind,
+                output_tokens,
             } => {
                 engine.accounts.reached(kind, &self.feed).await;
-                let note = notes::closing(closing_note(kind));
+                let note = notes::closing(ending::closing_note(kind));
                 self.say(&note).await?;
                 Ok(StepPlan {
                     prompt_tokens: prompt_tokens.saturating_add(estimate::text_tokens(&note)),
@@ -225,16 +247,16 @@ impl Turn<'_> {
     }
 
     /// One model call and its tools.
-    async fn step(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Next, Stop> {
-        let sampled = match self.sample(plan, feed).await {
+    async fn step(&mut self, mut plan: StepPlan, feed: &Feed) -> Result<Next, Stop> {
+        let sampled = match self.reply(&mut plan, feed).await {
             Ok(sampled) => sampled,
             Err(stop) => {
-                step_end(feed, &failed_reply(&stop), None, Vec::new()).await;
+                ending::failed_step(feed, &stop).await;
                 return Err(stop);
             }
         };
         self.steps += 1;
-        let reply = &sampled.message;
+        let (plan, reply) = (&plan, &sampled.message);
         let worked = match self.take(&sampled, plan, feed).await {
             Ok(()) => self.run_calls(reply, plan, feed).await,
             Err(stop) => Worked {
@@ -245,17 +267,34 @@ impl Turn<'_> {
         let synced = self.engine.record.write(Store::step_ended);
         self.engine.accounts.warn(feed).await;
         self.engine.publish();
-        step_end(feed, reply, self.cost(&sampled), worked.files).await;
+        ending::step(feed, reply, self.cost(&sampled), worked.files).await;
         worked.outcome?;
         synced?;
+        let text = reply.text();
+        let repairing = self.engine.response.is_repairing();
         if let Some(kind) = plan.closing {
-            return Err(Stop::Limit(kind));
+            if !repairing {
+                return Err(Stop::Limit(kind));
+            }
+            return match self.judge.judge(reply, false) {
+                Judgement::Final(text) if self.engine.response.fits(&text) => {
+                    Ok(Next::Answer(text))
+                }
+                _ => {
+                    self.engine.accounts.reached(kind, feed).await;
+                    Err(Stop::Limit(kind))
+                }
+            };
         }
         if reply.tool_calls().next().is_some() && reply.stop_reason != StopReason::Refusal {
             self.judge.worked();
-            return Ok(Next::Step);
+            return Ok(match repairing {
+                true => Next::Answer(text),
+                false => Next::Step,
+            });
         }
-        match self.judge.judge(reply, plan.tools) {
+        let may_go_on = plan.tools && !repairing && !self.engine.response.fits(&text);
+        match self.judge.judge(reply, may_go_on) {
             Judgement::Final(text) => Ok(Next::Answer(text)),
             Judgement::Unusable(why) => Err(Stop::Incomplete(why)),
             Judgement::Say(note) => {
@@ -273,19 +312,37 @@ impl Turn<'_> {
 
     /// Gets the step's reply. When the conversation is too long for the
     /// provider it is compacted, and the call is made once more.
-    async fn sample(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
+    pub(super) async fn sample(
+        &mut self,
+        plan: &mut StepPlan,
+        feed: &Feed,
+    ) -> Result<Sampled, Stop> {
         match self.ask(plan, feed).await {
             Err(stop) if stop.is_overflow() && self.engine.may_compact() => {
                 match self.compact(CompactReason::Overflow, feed).await? {
-                    Outcome::Done(_) => self.ask(plan, feed).await,
+                    Outcome::Done(_) => {
+                        self.fit(plan, feed).await?;
+                        self.ask(plan, feed).await
+                    }
                     Outcome::Nothing | Outcome::Failed(_) => Err(stop),
                 }
             }
-            outcome => outcome,
+            Err(stop) => match self.engine.give_up_format(&stop) {
+                None => Err(stop),
+                Some(warning) => {
+                    feed.send(EventKind::Warning(warning)).await;
+                    self.ask(plan, feed).await
+                }
+            },
+            Ok(sampled) => Ok(sampled),
         }
     }
 
-    async fn compact(&mut self, reason: CompactReason, feed: &Feed) -> Result<Outcome, Stop> {
+    pub(super) async fn compact(
+        &mut self,
+        reason: CompactReason,
+        feed: &Feed,
+    ) -> Result<Outcome, Stop> {
         let wanted = Wanted {
             reason,
             instructions: None,
@@ -296,7 +353,7 @@ impl Turn<'_> {
     }
 
     async fn ask(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
-        let engine = &*self.engine;
+        let engine = &mut *self.engine;
         let messages = engine.record.read(|store| store.tree().shared_messages());
         let cancel = self.prompt.interrupt.token();
         let messages = engine.hooks.context(messages, feed, cancel).await;
@@ -311,6 +368,7 @@ impl Turn<'_> {
             thinking: engine.asking.thinking,
             max_output_tokens: plan.output_tokens,
             temperature: engine.sampling.temperature,
+            response_format: engine.response.format(),
             session_id: engine.id.clone(),
         };
         Sampler {
@@ -320,6 +378,8 @@ impl Turn<'_> {
             activity: &engine.activity,
             hooks: &engine.hooks,
             feed: feed.clone(),
+            accounts: &mut engine.accounts,
+            prompt_tokens: plan.prompt_tokens,
         }
         .reply(&request, self.prompt.interrupt)
         .await
@@ -422,64 +482,15 @@ impl Turn<'_> {
             interrupt: self.prompt.interrupt,
             name: format!("{}-{}", engine.turns, self.steps),
         };
-        batch.run(reply, plan.tools).await
+        // A repair is the answer alone; the request names the tools because
+        // another list of them would cost the provider's cache.
+        let may_run = plan.tools && !engine.response.is_repairing();
+        batch.run(reply, may_run).await
     }
 
     /// The reply's cost; none when the price or the usage is unknown.
     fn cost(&self, sampled: &Sampled) -> Option<f64> {
         let priced = self.engine.model().price.is_some();
         (priced && sampled.usage_known).then_some(sampled.message.usage.cost.total)
-    }
-}
-
-fn closing_note(kind: LimitKind) -> notes::Closing {
-    match kind {
-        LimitKind::Turns => notes::Closing::Turns,
-        LimitKind::ToolCalls => notes::Closing::ToolCalls,
-        LimitKind::Time | LimitKind::Idle => notes::Closing::Time,
-        LimitKind::Cost
-        | LimitKind::Tokens
-        | LimitKind::Repeats
-        | LimitKind::DenialsInARow
-        | LimitKind::Denials => notes::Closing::Budget,
-    }
-}
-
-async fn state(feed: &Feed, state: SessionState) {
-    feed.send(EventKind::StateUpdate(StateUpdate { state }))
-        .await;
-}
-
-async fn step_end(
-    feed: &Feed,
-    reply: &AssistantMessage,
-    cost_usd: Option<f64>,
-    files: Vec<String>,
-) {
-    feed.send(EventKind::StepEnd(StepEnd {
-        stop_reason: reply.stop_reason,
-        usage: reply.usage,
-        cost_usd,
-        files,
-    }))
-    .await;
-}
-
-/// What stands for a reply that never came, so that the step's pair closes.
-fn failed_reply(stop: &Stop) -> AssistantMessage {
-    let aborted = matches!(stop, Stop::Interrupted(_));
-    AssistantMessage {
-        content: Vec::new(),
-        api: String::new(),
-        provider: String::new(),
-        model: String::new(),
-        usage: Usage::default(),
-        stop_reason: if aborted {
-            StopReason::Aborted
-        } else {
-            StopReason::Error
-        },
-        error_message: Some(stop.to_string()),
-        timestamp: clock::unix_ms(),
     }
 }

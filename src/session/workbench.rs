@@ -4,11 +4,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
 use crate::access::Access;
+use crate::clock::Activity;
 use crate::policy::Policy;
 use crate::secret::Redactor;
-use crate::tool::{CommandSettings, FileLedger, Permit, Place, Toolset};
+use crate::tool::{CallContext, CommandSettings, FileLedger, Permit, Place, Toolset};
 
+use super::tape::ToolTape;
 use super::toolbox::Toolbox;
 
 /// What the calls of a session work with. Only the toolbox and the ledger of
@@ -22,6 +27,7 @@ pub struct Workbench {
     output_dir: Option<PathBuf>,
     redactor: Redactor,
     files: FileLedger,
+    tape: ToolTape,
 }
 
 impl Workbench {
@@ -42,6 +48,7 @@ impl Workbench {
             output_dir,
             redactor: Redactor::default(),
             files: FileLedger::default(),
+            tape: ToolTape::default(),
         }
     }
 
@@ -50,6 +57,38 @@ impl Workbench {
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }
+    }
+
+    /// Records the results of tools, or takes them from a recording.
+    #[must_use]
+    pub fn with_tape(self, tape: ToolTape) -> Self {
+        Self { tape, ..self }
+    }
+
+    pub(super) fn tape(&self) -> &ToolTape {
+        &self.tape
+    }
+
+    /// What a call works with.
+    pub(super) fn context<'c>(
+        &'c self,
+        call_id: &'c str,
+        permit: &'c Permit,
+        updates: mpsc::Sender<String>,
+        (cancel, activity): (&'c CancellationToken, &'c Activity),
+    ) -> CallContext<'c> {
+        CallContext {
+            call_id,
+            place: &self.place,
+            files: &self.files,
+            permit,
+            commands: &self.commands,
+            redactor: &self.redactor,
+            output_dir: self.output_dir.as_deref(),
+            cancel,
+            updates,
+            activity,
+        }
     }
 
     /// What `tool` may do with the files that it meets.
@@ -83,6 +122,7 @@ impl Workbench {
             output_dir: self.output_dir.clone(),
             redactor: self.redactor.clone(),
             files: self.files.forked(),
+            tape: self.tape.clone(),
         }
     }
 
@@ -92,14 +132,6 @@ impl Workbench {
 
     pub(super) fn place(&self) -> &Place {
         &self.place
-    }
-
-    pub(super) fn commands(&self) -> &CommandSettings {
-        &self.commands
-    }
-
-    pub(super) fn output_dir(&self) -> Option<&std::path::Path> {
-        self.output_dir.as_deref()
     }
 
     pub(super) fn files(&self) -> &FileLedger {

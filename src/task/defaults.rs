@@ -4,8 +4,8 @@ use crate::model::RetryPolicy;
 use crate::session::{Compaction, Limits};
 use crate::task::duration::HumanDuration;
 use crate::task::file::{
-    CompactionSection, DenialsSection, LimitsSection, RetrySection, SessionSection, ToolName,
-    ToolsSection,
+    CompactionSection, DenialsSection, LimitsSection, ResponseSection, RetrySection,
+    SessionSection, ToolName, ToolsSection,
 };
 
 impl ToolName {
@@ -38,6 +38,17 @@ impl Default for ToolsSection {
     fn default() -> Self {
         Self {
             enabled: ToolName::ALL.to_vec(),
+        }
+    }
+}
+
+impl Default for ResponseSection {
+    fn default() -> Self {
+        Self {
+            schema: None,
+            schema_file: None,
+            repairs: 3,
+            file: None,
         }
     }
 }

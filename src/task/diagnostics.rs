@@ -25,6 +25,8 @@ pub enum Kind {
     NoInput,
     /// Nothing but flags is wrong.
     Usage,
+    /// The user's file of providers is wrong.
+    Config,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Self::BadTask => Reason::BadTask,
             Self::NoInput => Reason::NoInput,
             Self::Usage => Reason::Usage,
+            Self::Config => Reason::Config,
         }
     }
 }
@@ -223,6 +226,17 @@ impl Report {
     /// The text of a source.
     pub(super) fn text(&self, source: usize) -> &str {
         self.sources.get(source).map_or("", |source| &source.text)
+    }
+
+    /// Hides a value in every snippet.
+    pub(super) fn mask(&mut self, at: At) {
+        let source = self.sources.get_mut(at.source);
+        if let Some(source) = source
+            && source.text.get(at.start..at.end).is_some()
+        {
+            let stars = "*".repeat(at.end - at.start);
+            source.text.replace_range(at.start..at.end, &stars);
+        }
     }
 
     /// The name of a source.

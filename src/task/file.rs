@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::context::RepoConfig;
 use crate::model::ThinkingLevel;
@@ -73,6 +73,9 @@ pub struct TaskFile {
     /// What the agent may do.
     #[serde(default)]
     pub permissions: PermissionsSection,
+    /// What the final answer must be, for a program that reads it.
+    #[serde(default)]
+    pub response: Option<ResponseSection>,
     /// What commands see of the environment.
     #[serde(default)]
     pub env: EnvSection,
@@ -173,6 +176,13 @@ pub struct SettingsSection {
     /// `provider/id`, an id that only one provider has, or `scripted/FILE`.
     #[schemars(length(min = 1))]
     pub model: Option<String>,
+    /// The models that take over, in this order, while `model` is overloaded or
+    /// cannot be reached, each for the rest of the turn.
+    #[schemars(length(max = 10), inner(length(min = 1)))]
+    pub fallback_models: Vec<String>,
+    /// The model that writes summaries; by default `model` does.
+    #[schemars(length(min = 1))]
+    pub small_model: Option<String>,
     /// How much the model thinks before it answers.
     pub thinking: ThinkingLevel,
     /// The most tokens of a reply; by default the model's own limit, at most 32,000.
@@ -184,6 +194,14 @@ pub struct SettingsSection {
     /// Replaces the provider's base URL.
     #[schemars(regex(pattern = r"^https?://[^\s]+$"))]
     pub base_url: Option<String>,
+    /// The longest time until a connection to the provider stands; by default `10s`.
+    pub connect_timeout: Option<HumanDuration>,
+    /// The longest time until the provider begins to answer; by default `2m`, or
+    /// three quarters of `limits.idle_timeout` if that is less.
+    pub response_timeout: Option<HumanDuration>,
+    /// The longest silence within an answer; by default `5m`, or three quarters of
+    /// `limits.idle_timeout` if that is less.
+    pub stream_idle_timeout: Option<HumanDuration>,
 }
 
 /// What the job may use.
@@ -313,6 +331,25 @@ pub struct CheckedRule {
     /// Calls that it must not match.
     #[serde(default)]
     pub not_match: Vec<String>,
+}
+
+/// What the final answer must be. It is one JSON document that fits the schema,
+/// or the job fails.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResponseSection {
+    /// The JSON Schema. Either this or `schema_file` is needed.
+    pub schema: Option<Map<String, Value>>,
+    /// A file with the schema, in JSON or YAML.
+    #[schemars(length(min = 1))]
+    pub schema_file: Option<String>,
+    /// How often an answer that does not fit is asked for again.
+    #[schemars(range(min = 0, max = 10))]
+    pub repairs: u32,
+    /// The file that gets the answer when the job succeeds. An older one is
+    /// removed at the start.
+    #[schemars(length(min = 1))]
+    pub file: Option<String>,
 }
 
 /// What commands see of the environment.

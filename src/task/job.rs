@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::clock::Activity;
 use crate::context::RepoConfig;
 use crate::event::Warning;
-use crate::model::RetryPolicy;
+use crate::model::{ClientOptions, RetryPolicy};
 use crate::policy::{Effect, Mode, Permissions, Rule};
 use crate::session::{Compaction, DenialLimits, Limits};
+use crate::task::duration::{self, HumanDuration};
 use crate::task::file::{CompactionSection, LimitsSection, RuleEntry, TaskFile};
 use crate::task::parameters::Params;
-use crate::task::plan::{CommandEnv, Job, RUNS, Resume, Secret, Settings, WorkspaceSpec};
+use crate::task::plan::{CommandEnv, Job, Patience, RUNS, Resume, Secret, Settings, WorkspaceSpec};
 use crate::task::resolve::{Resolution, Texts};
 use crate::task::resolved;
 use crate::task::tree::{Kind, Node};
@@ -48,6 +50,7 @@ impl Resolution<'_> {
             retry: self.retry(&task, root),
             compaction: compaction(&task.compaction),
             permissions: self.permissions(&task, root),
+            response: self.response(&task, root),
             env: CommandEnv {
                 inherit: task.env.inherit,
                 set: task.env.set.clone(),
@@ -95,26 +98,58 @@ impl Resolution<'_> {
         }
     }
 
-    fn settings(&self, task: &TaskFile, root: &Node) -> Settings {
+    fn settings(&mut self, task: &TaskFile, root: &Node) -> Settings {
         let settings = &task.settings;
-        let model = settings
-            .model
-            .as_ref()
-            .map(|model| match model.strip_prefix("scripted/") {
-                Some(path) => {
-                    let at = root
-                        .at_path(&["settings", "model"])
-                        .map_or(root.at, |node| node.at);
-                    format!("scripted/{}", tidy(&self.base(at).join(path)).display())
-                }
-                None => model.clone(),
-            });
+        let name = |name: &String, node: Option<&Node>| match name.strip_prefix("scripted/") {
+            Some(path) => {
+                let at = node.map_or(root.at, |node| node.at);
+                format!("scripted/{}", tidy(&self.base(at).join(path)).display())
+            }
+            None => name.clone(),
+        };
+        let node = |key: &str| root.at_path(&["settings", key]);
+        let fallbacks = node("fallback_models").map_or(&[][..], Node::items);
+        let fallbacks = settings.fallback_models.iter().zip(fallbacks);
         Settings {
-            model,
+            model: settings.model.as_ref().map(|own| name(own, node("model"))),
+            fallback_models: fallbacks.map(|(own, node)| name(own, Some(node))).collect(),
+            small_model: settings
+                .small_model
+                .as_ref()
+                .map(|own| name(own, node("small_model"))),
             base_url: settings.base_url.clone(),
             thinking: settings.thinking,
             max_output_tokens: settings.max_output_tokens,
             temperature: settings.temperature,
+            patience: self.patience(task, root),
+        }
+    }
+
+    /// A silence that ends the whole job leaves no time for another attempt.
+    fn patience(&mut self, task: &TaskFile, root: &Node) -> Patience {
+        let settings = &task.settings;
+        let idle = task.limits.idle_timeout.0;
+        for (key, written) in [
+            ("response_timeout", settings.response_timeout),
+            ("stream_idle_timeout", settings.stream_idle_timeout),
+        ] {
+            if let Some(node) = root.at_path(&["settings", key])
+                && written.is_some_and(|written| written.0 >= idle)
+            {
+                let message = format!(
+                    "`settings.{key}` must be shorter than `limits.idle_timeout` ({}), which ends the job",
+                    duration::format(idle)
+                );
+                self.report.error(node.at, "out_of_range", &message);
+            }
+        }
+        let usual = ClientOptions::new(Activity::new());
+        let within = |usual: Duration| usual.min(idle / 4 * 3);
+        let or = |written: Option<HumanDuration>, usual| written.map_or(usual, |written| written.0);
+        Patience {
+            connect: or(settings.connect_timeout, usual.connect_timeout),
+            response: or(settings.response_timeout, within(usual.header_timeout)),
+            stream: or(settings.stream_idle_timeout, within(usual.idle_timeout)),
         }
     }
 

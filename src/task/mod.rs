@@ -16,9 +16,11 @@ mod job;
 mod overrides;
 mod parameters;
 mod plan;
+mod providers;
 mod read;
 mod resolve;
 mod resolved;
+mod response;
 mod schema;
 mod script;
 mod template;
@@ -31,9 +33,11 @@ pub use diagnostics::{Diagnostic, Diagnostics, Kind};
 pub use hash::config_hash;
 pub use overrides::Overrides;
 pub use plan::{
-    CommandEnv, Inherit, Isolation, Job, NEWEST, RUNS, Resume, Secret, Settings, WorkspaceSpec,
+    CommandEnv, Inherit, Isolation, Job, NEWEST, Patience, RUNS, ResponseJob, Resume, Secret,
+    Settings, WorkspaceSpec,
 };
-pub(crate) use read::text as read_text;
+pub use providers::load_providers;
+pub(crate) use read::{ReadError, bytes as read_bytes, text as read_text};
 pub use resolve::{implicit, load};
-pub use schema::schema;
+pub use schema::{providers_schema, schema};
 pub use script::{SCRIPTED, ScriptProblem, load_script};

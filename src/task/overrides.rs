@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::Number;
+use serde_json::{Number, Value};
 
 use crate::task::diagnostics::{At, Report};
 use crate::task::tree::{Entry, Kind, Node};
@@ -23,6 +23,8 @@ pub struct Overrides {
     pub set: Vec<(String, String)>,
     /// `--model`.
     pub model: Option<String>,
+    /// `--fallback-model`: in place of the task's own.
+    pub fallback_models: Vec<String>,
     /// `--base-url`.
     pub base_url: Option<String>,
     /// `--thinking`.
@@ -39,6 +41,9 @@ pub struct Overrides {
     pub allow: Vec<String>,
     /// `--deny`: rules besides the task's own.
     pub deny: Vec<String>,
+    /// `--json-schema`: the schema itself when it begins with a brace, else the
+    /// name of a file with it, which may have an `@` before it.
+    pub json_schema: Option<String>,
     /// `--append-system-prompt`.
     pub append_system_prompt: Option<String>,
     /// The current directory, or that of `-C`; absolute.
@@ -109,22 +114,53 @@ impl Overrides {
                 replace(root, &path, Node::literal(kind, at), report);
             }
         }
-        for (flag, list, rules) in [
-            ("--allow", "allow", &self.allow),
-            ("--deny", "deny", &self.deny),
+        put_schema(root, self.json_schema.as_deref(), report);
+        if let Some(first) = self.fallback_models.first() {
+            let at = place("--fallback-model", &Kind::Text(first.clone()), report);
+            let none = Node::literal(Kind::List(Vec::new()), at);
+            replace(root, &["settings", "fallback_models"], none, report);
+        }
+        for (flag, list, items) in [
+            (
+                "--fallback-model",
+                ["settings", "fallback_models"],
+                &self.fallback_models,
+            ),
+            ("--allow", ["permissions", "allow"], &self.allow),
+            ("--deny", ["permissions", "deny"], &self.deny),
         ] {
-            for rule in rules {
-                let kind = Kind::Text(rule.clone());
+            for item in items {
+                let kind = Kind::Text(item.clone());
                 let at = place(flag, &kind, report);
-                push(
-                    root,
-                    &["permissions", list],
-                    Node::literal(kind, at),
-                    report,
-                );
+                push(root, &list, Node::literal(kind, at), report);
             }
         }
     }
+}
+
+/// Puts a schema, or the name of its file, in the place of the task's own.
+fn put_schema(root: &mut Node, value: Option<&str>, report: &mut Report) {
+    const FLAG: &str = "--json-schema";
+    let Some(value) = value else { return };
+    let source = report.flag(FLAG, value);
+    let at = report.whole(source);
+    let (key, other, kind) = if value.trim_start().starts_with('{') {
+        match serde_json::from_str::<Value>(value) {
+            Ok(schema) => ("schema", "schema_file", Node::of_json(schema, at).kind),
+            Err(error) => {
+                let message = format!("the schema is no JSON: {error}");
+                let hint = "write a file's name as `@FILE` or `FILE`".to_owned();
+                return report.error_with(at, "bad_schema", message, hint);
+            }
+        }
+    } else {
+        let path = value.strip_prefix('@').unwrap_or(value);
+        ("schema_file", "schema", Kind::Text(path.to_owned()))
+    };
+    if let Some(Kind::Map(entries)) = root.get_mut("response").map(|node| &mut node.kind) {
+        entries.retain(|entry| entry.key != other);
+    }
+    replace(root, &["response", key], Node::literal(kind, at), report);
 }
 
 /// Registers a flag with its value.

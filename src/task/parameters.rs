@@ -115,8 +115,7 @@ pub(super) fn resolve(
 /// The declarations; what is wrong with them is reported. One without a spec
 /// is wrong, and its name is kept so that its uses do not look undefined.
 fn declarations(node: &Node, report: &mut Report) -> Vec<(String, Option<Parameter>, Node)> {
-    let root = schema::shared();
-    let Some(list) = root.pointer("/properties/parameters") else {
+    let Some(list) = schema::task().root.pointer("/properties/parameters") else {
         return Vec::new();
     };
     let Some(schema) = list.get("items") else {

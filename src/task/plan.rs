@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,9 @@ use serde_json::Value;
 use crate::context::RepoConfig;
 use crate::event::Warning;
 use crate::hook::HookCommand;
-use crate::model::{self, RetryPolicy, ThinkingLevel};
+use crate::model::{Catalog, RetryPolicy, ThinkingLevel};
 use crate::policy::Permissions;
-use crate::session::{Compaction, Limits};
+use crate::session::{Compaction, Limits, ResponseSpec};
 
 /// One job: a task file with its parameters, or an implicit task of the command line.
 #[derive(Debug, Clone)]
@@ -47,6 +48,8 @@ pub struct Job {
     pub compaction: Compaction,
     /// What the model may do.
     pub permissions: Permissions,
+    /// What the final answer must be; none lets it be anything.
+    pub response: Option<ResponseJob>,
     /// What commands see of the environment.
     pub env: CommandEnv,
     /// Values that no output may show. A command gets one as a variable when
@@ -77,13 +80,25 @@ pub struct Job {
 impl Job {
     /// The model as reports name it: `provider/id`, or the name as given when
     /// there is no such model; empty when none is named.
-    pub fn model_name(&self) -> String {
+    pub fn model_name(&self, catalog: &Catalog) -> String {
         let Some(name) = &self.settings.model else {
             return String::new();
         };
-        model::resolve(name, self.settings.base_url.as_deref())
+        catalog
+            .resolve(name, self.settings.base_url.as_deref())
             .map_or_else(|_| name.clone(), |model| model.full_id())
     }
+}
+
+/// What a job's final answer must be, and where it goes.
+#[derive(Debug, Clone)]
+pub struct ResponseJob {
+    /// The schema, and how often an answer is asked for again.
+    pub spec: ResponseSpec,
+    /// The file that gets the answer, absolute.
+    pub file: Option<PathBuf>,
+    /// The file that the schema was read from, absolute.
+    pub schema_file: Option<PathBuf>,
 }
 
 /// A session that a job goes on with.
@@ -112,6 +127,10 @@ pub struct Settings {
     /// `provider/id`, a bare id, `openai-chat/any-id`, or `scripted/<absolute
     /// path>`; none leaves the choice to the credentials that there are.
     pub model: Option<String>,
+    /// What takes over, in this order, while that is overloaded.
+    pub fallback_models: Vec<String>,
+    /// What writes summaries; none is `model`.
+    pub small_model: Option<String>,
     /// Replaces the provider's base URL.
     pub base_url: Option<String>,
     /// How much to think.
@@ -120,6 +139,19 @@ pub struct Settings {
     pub max_output_tokens: Option<u64>,
     /// The sampling temperature.
     pub temperature: Option<f64>,
+    /// How long a call may stay silent.
+    pub patience: Patience,
+}
+
+/// How long a call of the model may stay silent before it is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// Until the provider begins to answer.
+    pub response: Duration,
+    /// Between two pieces of the answer.
+    pub stream: Duration,
 }
 
 /// What commands see of the environment.

@@ -24,6 +24,16 @@ pub(crate) enum ReadError {
 ///
 /// When there is no such file, or it is too large or not UTF-8.
 pub(crate) fn text(path: &Path, bytes_max: u64) -> Result<String, ReadError> {
+    decode(bytes(path, bytes_max)?)
+        .map_err(|why| ReadError::Unfit(format!("{} {why}", path.display())))
+}
+
+/// The content of an ordinary file of at most `bytes_max` bytes.
+///
+/// # Errors
+///
+/// When there is no such file, or it is too large.
+pub(crate) fn bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     let shown = path.display();
     let no_input = |why: &str| ReadError::NoInput(format!("cannot read {shown}: {why}"));
     // Without O_NONBLOCK opening a pipe that nobody writes to waits for ever.
@@ -47,7 +57,7 @@ pub(crate) fn text(path: &Path, bytes_max: u64) -> Result<String, ReadError> {
             "{shown} is larger than {bytes_max} bytes"
         )));
     }
-    decode(bytes).map_err(|why| ReadError::Unfit(format!("{shown} {why}")))
+    Ok(bytes)
 }
 
 /// UTF-8 without a byte order mark.

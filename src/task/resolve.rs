@@ -128,7 +128,7 @@ impl Resolution<'_> {
         templates.report_unused(&mut self.report);
         // This takes out what is wrong, so that the rest is decoded and looked
         // at too, and all that is wrong with it is in the same report.
-        validate::check(&mut root, schema::shared(), "", &mut self.report);
+        validate::check_all(&mut root, schema::task(), &mut self.report);
         if root.get("version").is_none() {
             root.set(&["version"], Node::literal(Kind::Number(1.into()), root.at));
         }

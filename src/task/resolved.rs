@@ -4,17 +4,14 @@ use serde_json::{Map, Value, json};
 
 use crate::hook::HookCommand;
 use crate::model;
-use crate::policy::Rule;
+use crate::policy::{Permissions, Rule};
 use crate::session::Limits;
 use crate::task::duration;
-use crate::task::plan::Job;
+use crate::task::plan::{Job, ResponseJob};
 
 /// Everything that decides what the job does, with keys in camel case and
 /// durations as people write them. Of secrets it has the names only.
 pub(super) fn document(job: &Job) -> Value {
-    let permissions = &job.permissions;
-    let texts =
-        |rules: &[Rule]| -> Value { rules.iter().map(|rule| Value::from(rule.text())).collect() };
     json!({
         "version": 1,
         "name": job.name,
@@ -28,10 +25,15 @@ pub(super) fn document(job: &Job) -> Value {
         "loadRepoConfig": job.load_repo_config,
         "settings": {
             "model": job.settings.model,
+            "fallbackModels": job.settings.fallback_models,
+            "smallModel": job.settings.small_model,
             "baseUrl": job.settings.base_url.as_deref().map(model::without_login),
             "thinking": job.settings.thinking,
             "maxOutputTokens": job.settings.max_output_tokens,
             "temperature": job.settings.temperature,
+            "connectTimeout": duration::format(job.settings.patience.connect),
+            "responseTimeout": duration::format(job.settings.patience.response),
+            "streamIdleTimeout": duration::format(job.settings.patience.stream),
         },
         "limits": limits(&job.limits),
         "retry": {
@@ -46,15 +48,8 @@ pub(super) fn document(job: &Job) -> Value {
             "maxCompactions": job.compaction.max_compactions,
             "minReduction": job.compaction.min_reduction,
         },
-        "permissions": {
-            "mode": permissions.mode,
-            "allow": texts(&permissions.allow),
-            "ask": texts(&permissions.ask),
-            "deny": texts(&permissions.deny),
-            "onAsk": permissions.on_ask,
-            "failOnDenied": permissions.fail_on_denied,
-            "additionalDirectories": permissions.additional_directories,
-        },
+        "permissions": permissions(&job.permissions),
+        "response": job.response.as_ref().map(response),
         "env": {
             "inherit": job.env.inherit,
             "set": job.env.set,
@@ -74,6 +69,29 @@ pub(super) fn document(job: &Job) -> Value {
             "resume": job.resume.as_ref().map(|resume| &resume.session),
             "fork": job.resume.as_ref().is_some_and(|resume| resume.fork),
         },
+    })
+}
+
+fn permissions(permissions: &Permissions) -> Value {
+    let texts =
+        |rules: &[Rule]| -> Value { rules.iter().map(|rule| Value::from(rule.text())).collect() };
+    json!({
+        "mode": permissions.mode,
+        "allow": texts(&permissions.allow),
+        "ask": texts(&permissions.ask),
+        "deny": texts(&permissions.deny),
+        "onAsk": permissions.on_ask,
+        "failOnDenied": permissions.fail_on_denied,
+        "additionalDirectories": permissions.additional_directories,
+    })
+}
+
+fn response(response: &ResponseJob) -> Value {
+    json!({
+        "schema": response.spec.schema.document().as_ref(),
+        "schemaFile": response.schema_file,
+        "repairs": response.spec.repairs,
+        "file": response.file,
     })
 }
 

@@ -1,25 +1,61 @@
-//! The JSON Schema of task files, made from their types.
+//! The JSON Schemas of the files that people write, made from their types.
 
 use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use crate::model::ProvidersFile;
 use crate::task::file::TaskFile;
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+static TASK: LazyLock<Value> = LazyLock::new(|| {
     let generator = SchemaSettings::draft2020_12().into_generator();
     generator.into_root_schema_for::<TaskFile>().to_value()
 });
 
+static PROVIDERS: LazyLock<Value> = LazyLock::new(|| {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    generator.into_root_schema_for::<ProvidersFile>().to_value()
+});
+
 /// The JSON Schema (draft 2020-12) of task files, as `agent schema task` prints it.
 pub fn schema() -> Value {
-    SCHEMA.clone()
+    TASK.clone()
 }
 
-/// The schema without a copy; generated once, on first use.
-pub(super) fn shared() -> &'static Value {
-    &SCHEMA
+/// The JSON Schema (draft 2020-12) of files of providers, as `agent schema
+/// providers` prints it.
+pub fn providers_schema() -> Value {
+    PROVIDERS.clone()
+}
+
+/// What a kind of file may hold, and what people call it.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    /// The whole schema; generated once, on first use.
+    pub(super) root: &'static Value,
+    /// The file, for people.
+    pub(super) noun: &'static str,
+    /// What prints the schema.
+    pub(super) command: &'static str,
+}
+
+/// The shape of task files.
+pub(super) fn task() -> Shape {
+    Shape {
+        root: &TASK,
+        noun: "a task",
+        command: "agent schema task",
+    }
+}
+
+/// The shape of files of providers.
+pub(super) fn providers() -> Shape {
+    Shape {
+        root: &PROVIDERS,
+        noun: "a file of providers",
+        command: "agent schema providers",
+    }
 }
 
 /// `schema`, or what its `$ref` stands for.

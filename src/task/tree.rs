@@ -55,6 +55,40 @@ impl Node {
         }
     }
 
+    /// A JSON value that stands at one place, without templates.
+    pub(super) fn of_json(value: Value, at: At) -> Self {
+        let kind = match value {
+            Value::Null => Kind::Null,
+            Value::Bool(value) => Kind::Bool(value),
+            Value::Number(value) => Kind::Number(value),
+            Value::String(value) => Kind::Text(value),
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| Self::of_json(item, at));
+                Kind::List(items.collect())
+            }
+            Value::Object(fields) => {
+                let entries = fields.into_iter().map(|(key, value)| Entry {
+                    key,
+                    key_at: at,
+                    value: Self::of_json(value, at),
+                });
+                Kind::Map(entries.collect())
+            }
+        };
+        Self::literal(kind, at)
+    }
+
+    /// The value under a key, for maps.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.kind {
+            Kind::Map(entries) => {
+                let entry = entries.iter_mut().find(|entry| entry.key == key);
+                entry.map(|entry| &mut entry.value)
+            }
+            _ => None,
+        }
+    }
+
     /// The value under a key, for maps.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match &self.kind {

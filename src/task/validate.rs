@@ -7,21 +7,37 @@ use serde_json::Value;
 
 use crate::task::diagnostics::{At, Report, did_you_mean};
 use crate::task::duration;
-use crate::task::schema;
+use crate::task::schema::{self, Shape};
 use crate::task::tree::{Entry, Kind, Node};
 
-/// Reports everything in `node` that does not fit `schema`, a part of the
-/// schema of tasks, and takes it out, so that what is left can be decoded.
-/// Gives whether the node itself fits.
-///
-/// `path` names the node for people and is empty for the whole document.
-pub(super) fn check(node: &mut Node, schema: &Value, path: &str, report: &mut Report) -> bool {
-    let root = schema::shared();
-    Walk { root, report }.node(node, schema, path)
+/// Reports everything in a whole document that does not fit its shape, and
+/// takes it out, so that what is left can be decoded.
+pub(super) fn check_all(node: &mut Node, shape: Shape, report: &mut Report) {
+    let root = shape.root;
+    Walk {
+        root,
+        shape,
+        report,
+    }
+    .node(node, root, "");
+}
+
+/// The same of a part of a task, which must fit `schema`, a part of the schema
+/// of tasks. `path` names it for people.
+pub(super) fn check(node: &mut Node, schema: &Value, path: &str, report: &mut Report) {
+    let shape = schema::task();
+    let root = shape.root;
+    Walk {
+        root,
+        shape,
+        report,
+    }
+    .node(node, schema, path);
 }
 
 struct Walk<'a> {
     root: &'a Value,
+    shape: Shape,
     report: &'a mut Report,
 }
 
@@ -47,6 +63,15 @@ impl Walk<'_> {
             Kind::Text(text) => self.text(text, at, schema, path),
             Kind::Number(number) => self.number(number.as_f64(), at, schema, path),
             Kind::Null | Kind::Bool(_) | Kind::Broken => true,
+        }
+    }
+
+    /// What a path names, for people.
+    fn subject(&self, path: &str) -> String {
+        if path.is_empty() {
+            self.shape.noun.to_owned()
+        } else {
+            format!("`{path}`")
         }
     }
 
@@ -80,7 +105,7 @@ impl Walk<'_> {
     }
 
     fn wrong_type(&mut self, node: &Node, expected: &str, path: &str) -> bool {
-        let subject = subject(path);
+        let subject = self.subject(path);
         let message = format!(
             "{subject} must be {expected}, not {}",
             kind_name(&node.kind)
@@ -120,9 +145,9 @@ impl Walk<'_> {
                 (Some(schema), _) => self.node(&mut entry.value, schema, &inner),
                 (None, Some(Value::Bool(false))) => {
                     let names = known.into_iter().flat_map(|known| known.keys());
-                    let hint =
-                        unknown_key_hint(&entry.key, path, names.map(String::as_str), self.root);
-                    let message = format!("`{}` is no key of {}", entry.key, subject(path));
+                    let names = names.map(String::as_str);
+                    let hint = unknown_key_hint(&entry.key, path, names, self.shape);
+                    let message = format!("`{}` is no key of {}", entry.key, self.subject(path));
                     self.report
                         .error_with(entry.key_at, "unknown_key", message, hint);
                     false
@@ -299,15 +324,6 @@ fn quoted(names: &[&str]) -> String {
         .join(", ")
 }
 
-/// What a path names, for people.
-fn subject(path: &str) -> String {
-    if path.is_empty() {
-        "a task".to_owned()
-    } else {
-        format!("`{path}`")
-    }
-}
-
 fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
@@ -321,8 +337,9 @@ fn unknown_key_hint<'a>(
     key: &str,
     path: &str,
     names: impl Iterator<Item = &'a str>,
-    root: &Value,
+    shape: Shape,
 ) -> Option<String> {
+    let root = shape.root;
     let names: Vec<&str> = names.collect();
     if let Some(hint) = did_you_mean(key, names.iter().copied()) {
         return Some(hint);
@@ -343,6 +360,6 @@ fn unknown_key_hint<'a>(
     }
     Some(match names.len() {
         ..=12 => format!("the keys are {}", quoted(&names)),
-        _ => "`agent schema task` lists the keys".to_owned(),
+        _ => format!("`{}` lists the keys", shape.command),
     })
 }

@@ -80,7 +80,7 @@ fn options() -> Options {
     }
 }
 
-/// Refuses every tag: a task is plain data. The rest of the syntax is left to the reader.
+/// Refuses every tag: what people write is plain data. The rest of the syntax is left to the reader.
 fn check_tags(text: &str, report: &mut Report, source: usize) -> bool {
     let mut depth = 0usize;
     for item in Parser::new_from_str(text) {
@@ -111,7 +111,7 @@ fn check_tags(text: &str, report: &mut Report, source: usize) -> bool {
             let hint =
                 "remove the tag; quote the value when it is a text that looks like something else";
             let at = At { source, start, end };
-            report.error_with(at, "tag", "tags are not allowed in a task", hint.to_owned());
+            report.error_with(at, "tag", "tags are not allowed here", hint.to_owned());
             return false;
         }
     }
@@ -137,7 +137,7 @@ fn explain(error: &serde_yaml::Error) -> (String, Option<String>) {
             )),
         ),
         E::MultipleDocuments { .. } => (
-            "a task file is one YAML document, this one has several".to_owned(),
+            "this is to be one YAML document, and there are several".to_owned(),
             Some("remove what follows the `---`".to_owned()),
         ),
         E::NonFiniteFloat { .. } => ("numbers must be finite".to_owned(), None),

@@ -1,32 +1,21 @@
-//! Opens what was judged and nothing else: no symbolic link is followed on the
-//! way to a real path, so that a directory swapped for a link between the
-//! decision and the use leads nowhere.
+//! Opens what was judged, with errors for the model, and holds directories open.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Opens the real path `real`. On kernels without `openat2` only its last
-/// component is kept from being a link.
+use crate::access;
+
+/// Opens the real path `real`, and no link that took the place of a part of it.
 pub(super) fn open(real: &Path, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = match rustix::fs::openat2(CWD, real, flags, Mode::empty(), no_links) {
-        // The kernel is old, or a filter of system calls does not know it.
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::open(real, flags, Mode::empty()),
-        opened => opened,
-    };
-    match opened {
-        Ok(file) => Ok(File::from(file)),
-        Err(Errno::LOOP) => Err(io::Error::other(
-            "a part of its path became a symbolic link in this moment",
-        )),
-        Err(error) => Err(error.into()),
-    }
+    access::open_judged(real, flags).map_err(|errno| match errno {
+        Errno::LOOP => io::Error::other("a part of its path became a symbolic link in this moment"),
+        errno => errno.into(),
+    })
 }
 
 /// A directory that is held open: names in it mean the same until the end,

@@ -85,6 +85,8 @@ const PATIENT: &str = "retry: {max_attempts: 1}\n";
 endings! {
     success 0 "success" kept(scripted(OK, ""), 0);
     incomplete 1 "incomplete" kept(scripted("- text: ''\n- text: ''\n- text: ''\n", ""), 1);
+    invalid_response 1 "invalid_response" kept(
+        scripted(OK, "response: {schema: {type: object}, repairs: 0}\n"), 1);
     usage 2 "usage" {
         let done = Cli::new().args(["run", "--bogus"]).expect_code(2).run();
         assert_eq!(done.stdout, "");
@@ -99,6 +101,9 @@ endings! {
         let other = "version: 1\nprompt: x\nsettings: {model: scripted/empty.yaml}\n";
         kept(cli.file("b.yaml", other).args(["run", "task.yaml", "b.yaml", "--run-dir", "out"]), 8)
     };
+    replay_mismatch 10 "replay_mismatch" kept(
+        scripted(OK, "").file("c.jsonl", include_str!("../fixtures/cassettes/v1.jsonl"))
+            .args(["--replay", "c.jsonl"]), 10);
     bad_task 65 "bad_task" refused(scripted(OK, "bogus: 1\n"), 65);
     no_input 66 "no_input" refused(Cli::new().args(["run", "no.yaml", "--run-dir", "out"]), 66);
     unavailable 69 "unavailable" served(

@@ -89,6 +89,45 @@ async fn a_conversation_that_a_provider_refuses_as_too_long_is_compacted_once() 
     assert!(told.data("session:error").is_empty());
 }
 
+/// Some providers take a conversation that is too long and answer to the part
+/// of it that fits: only their counts tell.
+#[tokio::test]
+async fn a_conversation_that_was_cut_silently_is_compacted_once() {
+    let answered = said("an answer to half of it", 20_001);
+    let silent = json!({"text": "", "stop": "length", "usage": {"input": 19_900}});
+    for overflowing in [answered, silent] {
+        let used = overflowing["usage"]["input"].as_u64().unwrap();
+        let done = expecting(said("done", 3_000), json!({"contains": ["SUMMARY ONE"]}));
+        let replies = json!([read("a", 100), overflowing, said("SUMMARY ONE", 900), done]);
+        let mut stage = stage(replies);
+        stage.model.limits_known = true;
+        let mut play = open(stage).await;
+        let answer = play.prompt(&long("Count them.")).await.unwrap();
+        assert_eq!((answer.text.as_str(), answer.steps), ("done", 2));
+        let told = play.end().await;
+        assert_eq!(told.speakers(), "uara");
+        assert_eq!(told.field("compact:exec", "reason"), [json!("overflow")]);
+        // It was no answer, but it is paid for.
+        let discarded = told.data("reply:discarded");
+        assert_eq!(discarded.len(), 1);
+        assert_eq!(discarded[0]["errorCode"], "context_overflow");
+        assert_eq!(discarded[0]["usage"]["input"], used);
+        let usage = told.data("conversation:usage");
+        let last = usage.last().unwrap();
+        assert_eq!(last["totals"]["input"], 100 + used + 900 + 3_000);
+    }
+}
+
+/// What a window is that nobody knows is no reason to discard an answer.
+#[tokio::test]
+async fn an_assumed_window_overflows_only_when_the_provider_says_so() {
+    let replies = json!([said("a long answer", 20_001)]);
+    let mut play = open(stage(replies)).await;
+    let answer = play.prompt("Count them.").await.unwrap();
+    assert_eq!(answer.text, "a long answer");
+    assert!(play.end().await.data("compact:exec").is_empty());
+}
+
 #[tokio::test]
 async fn a_second_refusal_ends_the_turn_and_says_why() {
     let replies = json!([

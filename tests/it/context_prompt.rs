@@ -34,7 +34,11 @@ fn render(workspace: &str, date: &str, instructions: Option<&str>) -> String {
 
 #[test]
 fn it_names_tools_permissions_and_place() {
-    let text = render("/work space", "2026-01-31", Some("Touch nothing in docs."));
+    let text = render(
+        "/srv/my project",
+        "2026-01-31",
+        Some("Touch nothing in docs."),
+    );
     for part in [
         "Never ask a question",
         "- edit: changes a file\n- write: writes a file",
@@ -43,7 +47,7 @@ fn it_names_tools_permissions_and_place() {
         "Do not repeat a denied call",
         "Touch nothing in docs.",
         "\nAnswer in French.\n",
-        "/work space",
+        "/srv/my project",
         "- Date: 2026-01-31\n",
     ] {
         assert!(text.contains(part), "{part:?} in {text}");

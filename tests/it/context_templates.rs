@@ -25,7 +25,7 @@ fn resources() -> Resources {
             name: "fix-lint".to_owned(),
             description: "Fixes lints.".to_owned(),
             location: ".agent/skills/fix-lint/SKILL.md".to_owned(),
-            directory: "/work/.agent/skills/fix-lint".into(),
+            directory: "/srv/project/.agent/skills/fix-lint".into(),
             body: "Run $1 and /one.".to_owned(),
             listed: true,
         }],

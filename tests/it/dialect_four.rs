@@ -1,174 +1,147 @@
-//! One conversation through all four dialects: the same transcript from each.
+//! One conversation through all four dialects: the same session from each.
+
+use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
 use crate::support::cli::{Cli, Output};
-use crate::support::reply::Response;
+use crate::support::four::{FOUR, Four, Say};
 use crate::support::server::{ModelServer, Recorded};
-use crate::support::{anthropic, chat, gemini, responses};
 
-/// What a reply consists of.
-enum Say {
-    Text(&'static str),
-    Call(&'static str, &'static str, Value),
-}
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
-struct Dialect {
-    name: &'static str,
-    key_env: &'static str,
-    /// The path of its requests.
-    path: &'static str,
-    reply: fn(&[Say]) -> Response,
-}
-
-const DIALECTS: [Dialect; 4] = [
-    Dialect {
-        name: "anthropic-messages",
-        key_env: "ANTHROPIC_API_KEY",
-        path: "/v1/messages",
-        reply: |says| {
-            let blocks = each(says, anthropic::text_block, anthropic::call_block);
-            anthropic::reply(&blocks, if calls(says) { "tool_use" } else { "end_turn" })
-        },
-    },
-    Dialect {
-        name: "openai-chat",
-        key_env: "OPENAI_API_KEY",
-        path: "/chat/completions",
-        reply: |says| {
-            let mut deltas = each(
-                says,
-                |text| json!({"content": text}),
-                |id, name, arguments| {
-                    let function = json!({"name": name, "arguments": arguments.to_string()});
-                    json!({"tool_calls": [{"id": id, "type": "function", "function": function}]})
-                },
-            );
-            for (delta, index) in deltas
-                .iter_mut()
-                .filter(|delta| delta.get("tool_calls").is_some())
-                .zip(0u64..)
-            {
-                delta["tool_calls"][0]["index"] = index.into();
-            }
-            chat::reply(&deltas, if calls(says) { "tool_calls" } else { "stop" })
-        },
-    },
-    Dialect {
-        name: "openai-responses",
-        key_env: "OPENAI_API_KEY",
-        path: "/responses",
-        reply: |says| responses::reply(&each(says, responses::text_item, responses::call_item)),
-    },
-    Dialect {
-        name: "google-generative-ai",
-        key_env: "GEMINI_API_KEY",
-        path: "/models/local:streamGenerateContent?alt=sse",
-        reply: |says| {
-            gemini::reply(&each(says, gemini::text_part, |_, name, arguments| {
-                gemini::call_part(name, arguments)
-            }))
-        },
-    },
-];
-
-fn each(
-    says: &[Say],
-    text: impl Fn(&str) -> Value,
-    call: impl Fn(&str, &str, &Value) -> Value,
-) -> Vec<Value> {
-    says.iter()
-        .map(|say| match say {
-            Say::Text(words) => text(words),
-            Say::Call(id, name, arguments) => call(id, name, arguments),
-        })
-        .collect()
-}
-
-fn calls(says: &[Say]) -> bool {
-    says.iter().any(|say| matches!(say, Say::Call(..)))
-}
-
-/// A call, two calls at once of which one fails, an answer.
-fn conversation() -> [Vec<Say>; 3] {
+/// Thinking, text and a call; calls side by side, of which one fails, one has no
+/// arguments and one sees an image; a call; an answer after a note that it must be
+/// the last one.
+fn conversation() -> [Vec<Say>; 4] {
+    let read = |id, path| Say::Call(id, "read", json!({"path": path}));
     [
         vec![
+            Say::Thinking("Both – 看看?"),
             Say::Text("I look – 看."),
-            Say::Call("c1", "read", json!({"path": "a.txt"})),
+            read("c1", "a.txt"),
         ],
         vec![
-            Say::Call("c2", "read", json!({"path": "b.txt"})),
-            Say::Call("c3", "read", json!({"path": "missing.txt"})),
+            read("c2", "b.txt"),
+            read("c3", "missing.txt"),
+            Say::Call("c4", "ls", json!({})),
+            read("c5", "a.png"),
         ],
+        vec![Say::Thinking("Once more."), read("c6", "a.txt")],
         vec![Say::Text("Both read.")],
     ]
 }
 
-fn play(dialect: &Dialect) -> (Output, Vec<Recorded>) {
+fn play(dialect: &Four) -> (Output, Vec<Recorded>) {
     let replies = conversation().map(|says| (dialect.reply)(&says));
     let server = ModelServer::start(replies);
-    let output = Cli::new()
+    let output = dialect
+        .task(
+            &server.url(),
+            "settings: {thinking: high}\nlimits: {max_turns: 4}\n",
+        )
         .file("a.txt", "alpha\n")
         .file("b.txt", "beta\n")
-        .args(["-p", "Read them.", "--quiet", "--base-url", &server.url()])
-        .args(["--model", &format!("{}/local", dialect.name)])
-        .env(dialect.key_env, "sk-test")
+        .file("a.png", PNG)
+        .expect_code(4)
         .run();
     (output, server.finish())
 }
 
-/// What was said in a session, without ids and times.
-fn transcript(output: &Output) -> Vec<Value> {
-    let mut said = Vec::new();
-    for line in output.session() {
-        let message = &line["message"];
-        let content: Vec<Value> = message["content"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|block| match block["type"].as_str() {
-                Some("toolCall") => json!([block["name"], block["arguments"]]),
-                _ => block["text"].clone(),
-            })
-            .collect();
-        match message["role"].as_str() {
-            Some("assistant") => said.push(json!([content, message["stopReason"]])),
-            Some("toolResult") => {
-                said.push(json!([message["toolName"], content, message["isError"]]));
-            }
-            _ => {}
-        }
+/// A session without what must differ: ids and times, the provider's name, its
+/// price and its signatures. Ids of calls become their order.
+fn neutral(output: &Output) -> Vec<Value> {
+    let cwd = output.cwd().display().to_string();
+    let mut calls = HashMap::new();
+    let mut lines = output.session();
+    for line in &mut lines {
+        let text = line.to_string().replace(&cwd, "<cwd>");
+        *line = serde_json::from_str(&text).unwrap();
+        strip(line, &mut calls);
     }
-    said
+    lines
+}
+
+const OWN: [&str; 11] = [
+    "api",
+    "provider",
+    "model",
+    "modelId",
+    "cost",
+    "timestamp",
+    "parentId",
+    "thinkingSignature",
+    "textSignature",
+    "thoughtSignature",
+    "redacted",
+];
+
+fn strip(value: &mut Value, calls: &mut HashMap<String, usize>) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !OWN.contains(&name.as_str()));
+            let is_call = fields.get("type") == Some(&json!("toolCall"));
+            for (name, value) in fields {
+                match value.as_str() {
+                    Some(id) if name == "toolCallId" || (name == "id" && is_call) => {
+                        let next = calls.len();
+                        *value = (*calls.entry(id.to_owned()).or_insert(next)).into();
+                    }
+                    Some(_) if name == "id" => *value = Value::Null,
+                    _ => strip(value, calls),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| strip(item, calls)),
+        _ => {}
+    }
+}
+
+/// Who said what, in a line each.
+fn outline(lines: &[Value]) -> Vec<String> {
+    let messages = lines.iter().map(|line| &line["message"]);
+    messages
+        .filter(|message| message.is_object())
+        .map(|message| {
+            let kinds = message["content"].as_array().unwrap().iter();
+            let kinds: Vec<&str> = kinds.filter_map(|block| block["type"].as_str()).collect();
+            let failed = if message["isError"] == true { "!" } else { "" };
+            format!(
+                "{} {}{failed}",
+                message["role"].as_str().unwrap(),
+                kinds.join(" ")
+            )
+        })
+        .collect()
 }
 
 #[test]
-fn the_same_conversation_gives_the_same_transcript() {
+fn the_same_conversation_gives_the_same_session() {
     let mut first: Option<(Vec<Value>, Value)> = None;
-    for dialect in &DIALECTS {
+    for dialect in &FOUR {
         let (output, requests) = play(dialect);
         assert_eq!(output.stdout, "Both read.\n", "{}", dialect.name);
-        assert_eq!(requests.len(), 3, "{}", dialect.name);
+        assert_eq!(requests.len(), 4, "{}", dialect.name);
         for request in &requests {
             assert_eq!(request.path, dialect.path);
         }
-        let mut result = output.result();
-        let summary = json!([
-            result["reason"].take(),
-            result["turns"].take(),
-            result["usage"]["input"].take(),
-            result["usage"]["output"].take()
-        ]);
-        let transcript = transcript(&output);
-        assert_eq!(transcript.len(), 6, "{transcript:?}");
-        assert_eq!(
-            transcript[0],
-            json!([["I look – 看.", ["read", {"path": "a.txt"}]], "toolUse"])
-        );
-        assert_eq!(transcript[4][2], json!(true), "{transcript:?}");
+        let result = output.result();
+        let facts = ["reason", "turns", "toolCalls", "filesChanged"].map(|name| &result[name]);
+        let counts = ["input", "output", "cacheRead", "cacheWrite", "reasoning"];
+        let summary = json!([facts, counts.map(|name| &result["usage"][name])]);
+        let session = neutral(&output);
         match &first {
-            None => first = Some((transcript, summary)),
-            Some(first) => assert_eq!((&transcript, &summary), (&first.0, &first.1)),
+            None => {
+                insta::assert_snapshot!(outline(&session).join("\n"));
+                first = Some((session, summary));
+            }
+            Some(first) => {
+                assert_eq!(session.len(), first.0.len(), "{}", dialect.name);
+                for (ours, theirs) in session.iter().zip(&first.0) {
+                    assert_eq!(ours, theirs, "{}", dialect.name);
+                }
+                assert_eq!(summary, first.1, "{}", dialect.name);
+            }
         }
     }
 }
@@ -176,48 +149,67 @@ fn the_same_conversation_gives_the_same_transcript() {
 /// The results of each reply stand behind its calls, with its ids.
 #[test]
 fn the_next_request_holds_the_loop() {
-    let (_, requests) = play(&DIALECTS[2]);
-    let input = requests[2].body["input"].as_array().expect("a list");
+    let (_, requests) = play(&FOUR[2]);
+    let input = requests[3].body["input"].as_array().unwrap();
     let kinds: Vec<&str> = input
         .iter()
         .filter_map(|item| item["type"].as_str())
         .collect();
     assert_eq!(
-        kinds,
-        [
-            "message",
-            "message",
-            "function_call",
-            "function_call_output",
-            "function_call",
-            "function_call",
-            "function_call_output",
-            "function_call_output",
-        ]
+        kinds.join(" "),
+        "message reasoning message function_call function_call_output function_call \
+         function_call function_call function_call function_call_output function_call_output \
+         function_call_output function_call_output reasoning function_call \
+         function_call_output message"
     );
-    assert_eq!(input[2]["id"], "fc_c1");
-    assert_eq!(input[3]["call_id"], "c1");
-    assert_eq!(
-        (&input[6]["call_id"], &input[7]["call_id"]),
-        (&json!("c2"), &json!("c3"))
-    );
-    assert!(input[3]["output"].to_string().contains("alpha"));
-    assert_eq!(requests[2].header("authorization"), Some("Bearer sk-test"));
+    assert_eq!(input[3]["id"], "fc_c1");
+    assert_eq!(input[4]["call_id"], "c1");
+    assert!(input[4]["output"].to_string().contains("alpha"));
+    let called: Vec<&Value> = input[9..13].iter().map(|item| &item["call_id"]).collect();
+    assert_eq!(called, ["c2", "c3", "c4", "c5"]);
+    assert_eq!(input[12]["output"][1]["type"], "input_image");
 
-    let (_, requests) = play(&DIALECTS[3]);
-    let contents = requests[2].body["contents"].as_array().expect("a list");
+    let (_, requests) = play(&FOUR[3]);
+    let contents = requests[3].body["contents"].as_array().unwrap();
     let roles: Vec<&str> = contents
         .iter()
         .filter_map(|item| item["role"].as_str())
         .collect();
-    assert_eq!(roles, ["user", "model", "user", "model", "user"]);
-    let results = &contents[4]["parts"];
-    assert_eq!(results.as_array().map(Vec::len), Some(2));
+    // The note of the engine is a content of its own.
+    let steps = [
+        "user", "model", "user", "model", "user", "model", "user", "user",
+    ];
+    assert_eq!(roles, steps);
+    let results: Vec<&Value> = contents[4]["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| &part["functionResponse"])
+        .collect();
+    assert_eq!(results.len(), 4);
     assert!(
-        results[0]["functionResponse"]["response"]["output"]
+        results[0]["response"]["output"]
             .to_string()
             .contains("beta")
     );
-    assert!(results[1]["functionResponse"]["response"]["error"].is_string());
-    assert_eq!(requests[2].header("x-goog-api-key"), Some("sk-test"));
+    assert!(results[1]["response"]["error"].is_string());
+    assert!(results[3]["parts"][0]["inlineData"].is_object());
+}
+
+/// An endpoint of one's own, named by its dialect.
+#[test]
+fn any_id_may_be_asked_in_any_dialect() {
+    for dialect in &FOUR {
+        let server = ModelServer::start([dialect.text("Here.")]);
+        let output = Cli::new()
+            .args(["-p", "Hi", "--quiet", "--base-url", &server.url()])
+            .args(["--model", &format!("{}/local", dialect.name)])
+            .run();
+        assert_eq!(output.stdout, "Here.\n", "{}", dialect.name);
+        let request = &server.finish()[0];
+        let (header, _) = dialect.key_header;
+        assert_eq!(request.header(header), None, "{}", dialect.name);
+        let named = request.body["model"] == "local" || request.path.contains("/local:");
+        assert!(named, "{}: {}", dialect.name, request.path);
+    }
 }

@@ -104,7 +104,7 @@ const ATTRIBUTES: &[&str] = &[
 /// A session of these entries. Ids are their places as eight digits; the
 /// parent is the entry before, unless one is named.
 pub(crate) fn session(entries: &[Value]) -> SessionTree {
-    let mut header = Header::new("/work/project");
+    let mut header = Header::new("/srv/project");
     header.id = "0193a6f0-0000-7000-8000-000000000001".to_owned();
     header.timestamp = "2026-11-21T20:00:00.000Z".to_owned();
     let mut tree = SessionTree::new(header);

@@ -95,8 +95,8 @@ fn turn(role: &str, content: Value) -> Value {
 
 #[test]
 fn transcripts_of_items_and_contents_are_checked() {
-    let user = json!({"type": "message", "role": "user"});
-    let call = json!({"type": "function_call", "call_id": "a"});
+    let user = json!({"type": "message", "role": "user", "content": [{"text": "go"}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "ls"});
     let output = json!({"type": "function_call_output", "call_id": "a"});
     let reasoning = json!({"type": "reasoning"});
     for (expect, input) in [
@@ -133,7 +133,7 @@ fn transcripts_of_items_and_contents_are_checked() {
 #[test]
 fn transcripts_are_checked() {
     let call = json!([{"type": "tool_use", "id": "a", "name": "ls", "input": {}}]);
-    let result = json!([{"type": "tool_result", "tool_use_id": "a", "content": "x"}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "x"}]}]);
     let user = turn("user", "go".into());
     let called = turn("assistant", call);
     let answered = turn("user", result);

@@ -333,3 +333,17 @@ fn a_model_knows_what_the_rules_allow_and_words_on_the_way_are_no_answer() {
     let end = events.iter().find(|event| event["event"] == "turn:end");
     assert_eq!(end.unwrap()["data"]["finalText"], "Let me try.");
 }
+
+#[test]
+fn a_reply_of_exactly_the_output_limit_is_cut_whatever_the_server_says() {
+    let cut = json!({"text": "half of", "usage": {"input": 10, "output": 50}});
+    let replies = json!([cut, text("the whole answer")]);
+    let output = task(&replies, "")
+        .args(["--set", "settings.max_output_tokens=50"])
+        .run();
+    let result = output.result();
+    assert_eq!(
+        (&result["turns"], &result["finalText"]),
+        (&json!(2), &json!("the whole answer"))
+    );
+}

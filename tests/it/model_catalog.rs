@@ -1,7 +1,10 @@
 //! Finding models, their thinking levels and their prices.
 
 use agent::message::Usage;
-use agent::model::{Api, Quirks, ThinkingLevel, as_of, ids, resolve};
+use agent::model::{
+    Api, Catalog, MaxTokensField, Model, Price, Quirks, Source, ThinkingFormat, ThinkingLevel,
+    Tier, as_of, ids, resolve,
+};
 
 use crate::support::models::model;
 
@@ -29,6 +32,153 @@ fn every_model_of_the_catalog_resolves() {
         }
     }
     assert_eq!((ids().count(), supported), (675, 675));
+}
+
+/// What the catalog says of one thing in all its models, counted.
+#[test]
+fn the_catalog_is_whole() {
+    let all: Vec<Model> = Catalog::default().models().collect();
+    let count = |has: fn(&Model) -> bool| all.iter().filter(|model| has(model)).count();
+    let tiers = |model: &Model| model.price.as_ref().map_or(0, |price| price.tiers.len());
+    assert_eq!(all.len(), 675);
+    assert_eq!(count(|model| model.images), 466);
+    assert_eq!(count(|model| model.reasoning), 546);
+    assert_eq!(count(|model| model.price.is_none()), 8);
+    assert_eq!(all.iter().map(tiers).sum::<usize>(), 104);
+    assert_eq!(count(|model| !model.thinking_levels.is_empty()), 391);
+    for (quirk, has, expect) in QUIRKS {
+        assert_eq!(count(*has), *expect, "{quirk}");
+    }
+    for (api, expect) in [
+        (Api::AnthropicMessages, 38),
+        (Api::OpenaiChat, 566),
+        (Api::OpenaiResponses, 48),
+        (Api::GoogleGenerativeAi, 23),
+    ] {
+        assert_eq!(
+            all.iter().filter(|model| model.api == api).count(),
+            expect,
+            "{api:?}"
+        );
+    }
+    let providers = Catalog::default().providers();
+    let urls: usize = providers.iter().map(|one| one.base_urls.len()).sum();
+    assert_eq!((providers.len(), urls), (16, 17));
+    assert!(
+        providers
+            .iter()
+            .all(|one| one.key_sources.len() == 1 && !one.any_model)
+    );
+}
+
+type Quirk = (&'static str, fn(&Model) -> bool, usize);
+
+const QUIRKS: &[Quirk] = &[
+    (
+        "adaptive_thinking",
+        |model| model.quirks.adaptive_thinking,
+        29,
+    ),
+    (
+        "temperature",
+        |model| model.quirks.temperature == Some(false),
+        7,
+    ),
+    (
+        "developer_role",
+        |model| model.quirks.developer_role == Some(false),
+        448,
+    ),
+    (
+        "max_tokens_field",
+        |model| model.quirks.max_tokens_field == MaxTokensField::MaxTokens,
+        85,
+    ),
+    (
+        "reasoning_effort: no",
+        |model| model.quirks.reasoning_effort == Some(false),
+        39,
+    ),
+    (
+        "reasoning_effort: yes",
+        |model| model.quirks.reasoning_effort == Some(true),
+        10,
+    ),
+    ("store", |model| model.quirks.store == Some(false), 98),
+    (
+        "openrouter",
+        |model| model.quirks.thinking_format == ThinkingFormat::Openrouter,
+        383,
+    ),
+    (
+        "together",
+        |model| model.quirks.thinking_format == ThinkingFormat::Together,
+        15,
+    ),
+    (
+        "zai",
+        |model| model.quirks.thinking_format == ThinkingFormat::Zai,
+        7,
+    ),
+    (
+        "deepseek",
+        |model| model.quirks.thinking_format == ThinkingFormat::Deepseek,
+        6,
+    ),
+    (
+        "echo_reasoning_content",
+        |model| model.quirks.echo_reasoning_content,
+        22,
+    ),
+    (
+        "strict_tools: yes",
+        |model| model.quirks.strict_tools == Some(true),
+        550,
+    ),
+    (
+        "strict_tools: no",
+        |model| model.quirks.strict_tools == Some(false),
+        42,
+    ),
+];
+
+/// Every field of one model, as the catalog has it.
+#[test]
+fn a_model_has_all_that_is_known_of_it() {
+    let haiku = model("anthropic/claude-haiku-5-5");
+    assert_eq!(
+        (haiku.name.as_str(), haiku.source),
+        ("Claude Haiku 5.5", Source::Catalog)
+    );
+    assert_eq!(
+        (haiku.context_window, haiku.max_output_tokens),
+        (1_000_000, 128_000)
+    );
+    assert!(haiku.images && haiku.reasoning && haiku.limits_known);
+    assert_eq!(haiku.base_url_env.as_deref(), Some("ANTHROPIC_BASE_URL"));
+    let tier = Tier {
+        input_tokens_above: 100_000,
+        input: 0.5,
+        output: 2.5,
+        cache_read: 0.05,
+        cache_write: 0.625,
+    };
+    let price = Price {
+        input: 0.1,
+        output: 0.5,
+        cache_read: 0.01,
+        cache_write: 0.125,
+        tiers: vec![tier],
+    };
+    assert_eq!(haiku.price, Some(price));
+    let levels: Vec<Option<&str>> = ThinkingLevel::ALL
+        .iter()
+        .map(|level| haiku.thinking_levels.get(level)?.as_deref())
+        .collect();
+    let named = ["low", "medium", "high", "xhigh", "max"].map(Some);
+    assert_eq!(levels, [&[None, None][..], &named].concat());
+    assert_eq!(haiku.thinking_levels.get(&ThinkingLevel::Off), None);
+    assert_eq!(haiku.quirks.temperature, Some(false));
 }
 
 #[test]
@@ -194,5 +344,9 @@ fn costs_follow_the_tiers() {
 #[test]
 fn quirks_are_read() {
     assert!(model("anthropic/claude-opus-5").quirks.adaptive_thinking);
-    assert_eq!(model("groq/openai/gpt-oss-120b").quirks, Quirks::default());
+    let strict = Quirks {
+        strict_tools: Some(true),
+        ..Quirks::default()
+    };
+    assert_eq!(model("groq/openai/gpt-oss-120b").quirks, strict);
 }

@@ -10,7 +10,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::support::models::{model, request, user};
 use crate::support::streams::{
-    assemble, assemble_document, assert_cuts, decode, kind, lines, summary,
+    assemble, assemble_document, assert_cuts, decode, kind, lines, pieces, summary,
 };
 
 const STREAM: &str = include_str!("../fixtures/streams/gemini_tools.sse");
@@ -65,16 +65,7 @@ fn every_cut_gives_the_same_and_no_end_is_no_reply() {
 proptest! {
     #[test]
     fn every_piece_size_gives_the_same_events(sizes in proptest::collection::vec(1usize..200, 1..400)) {
-        let mut rest = STREAM.as_bytes();
-        let mut pieces = Vec::new();
-        for size in sizes.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (piece, after) = rest.split_at((*size).min(rest.len()));
-            pieces.push(piece);
-            rest = after;
-        }
+        let pieces = pieces(STREAM.as_bytes(), &sizes);
         prop_assert_eq!(decode(&gemini(), &pieces), decode(&gemini(), &[STREAM.as_bytes()]));
     }
 

@@ -136,6 +136,31 @@ async fn errors_are_typed_and_never_show_the_key() {
     assert!(!format!("{error:?}").contains(KEY));
     assert_eq!(error.hints, ["set OPENAI_API_KEY to a valid key"]);
 
+    // Parts of it, and what a provider leaves of it between its asterisks.
+    for (said, shown) in [
+        ("Key sk-test-01234 is wrong.", "Key *** is wrong."),
+        ("Key (…est-0123456789) is wrong.", "Key (***) is wrong."),
+        ("Key: sk-test-******6789.", "Key: ***."),
+        ("Key = sk-...6789, see x", "Key = ***, see x"),
+        (
+            "Your api key: ****6789 is invalid",
+            "Your api key: *** is invalid",
+        ),
+        ("Key xa***zz is wrong.", "Key xa***zz is wrong."),
+        ("Wait ... 6789 of them.", "Wait ... 6789 of them."),
+    ] {
+        let body = json!({"error": {"message": said, "code": said}});
+        let answer = ResponseTemplate::new(401).set_body_json(body);
+        let error = answered(answer).await.expect_err("401");
+        assert_eq!(
+            (error.message.as_str(), error.code.as_deref()),
+            (shown, Some(shown))
+        );
+    }
+}
+
+#[tokio::test]
+async fn errors_say_how_long_to_wait_and_are_short() {
     let answer = ResponseTemplate::new(429)
         .insert_header("retry-after", "3")
         .set_body_string("busy");
@@ -148,6 +173,22 @@ async fn errors_are_typed_and_never_show_the_key() {
     assert!(error.is_retryable());
     let huge = ResponseTemplate::new(400).set_body_string("x".repeat(5_000_000));
     assert!(answered(huge).await.expect_err("400").message.len() < 3000);
+    let code = json!({"error": {"message": "no", "code": "c".repeat(5_000)}});
+    let answer = ResponseTemplate::new(400).set_body_json(code);
+    let code = answered(answer).await.expect_err("400").code;
+    assert_eq!(code.map(|code| code.chars().count()), Some(201));
+    // A header goes before words, and what is not tried again waits for nothing.
+    let body = json!({"error": {"message": "Please try again in 18.642s."}});
+    for (header, wait) in [("7", 7_000), ("junk", 18_642)] {
+        let answer = ResponseTemplate::new(429)
+            .insert_header("retry-after", header)
+            .set_body_json(&body);
+        let error = answered(answer).await.expect_err("429");
+        assert_eq!(error.retry_after, Some(Duration::from_millis(wait)));
+    }
+    let answer = ResponseTemplate::new(400).set_body_json(&body);
+    let error = answered(answer).await.expect_err("400");
+    assert_eq!(error.retry_after, None);
 }
 
 #[tokio::test]
@@ -307,9 +348,4 @@ fn keys_are_checked_before_anything_is_sent() {
     assert!(make("openai-chat/x", Some("http://localhost:1"), None).is_ok());
     let client = make("claude-sonnet-4-5", None, Some(KEY)).expect("fine");
     assert!(!format!("{client:?}").contains(KEY));
-    let model = resolve("claude-sonnet-4-5", None).expect("known");
-    let options = ClientOptions::new(Activity::new());
-    assert!(
-        Client::http_trusting(model, Some(KEY.to_owned()), options, b"no certificate").is_err()
-    );
 }

@@ -10,7 +10,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::support::models::{model, request, user};
 use crate::support::streams::{
-    assemble, assemble_document, assert_cuts, decode, kind, lines, summary,
+    assemble, assemble_document, assert_cuts, decode, kind, lines, pieces, summary,
 };
 
 const STREAM: &str = include_str!("../fixtures/streams/responses_tools.sse");
@@ -89,16 +89,7 @@ fn every_cut_gives_the_same_and_no_end_is_no_reply() {
 proptest! {
     #[test]
     fn every_piece_size_gives_the_same_events(sizes in proptest::collection::vec(1usize..200, 1..400)) {
-        let mut rest = STREAM.as_bytes();
-        let mut pieces = Vec::new();
-        for size in sizes.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (piece, after) = rest.split_at((*size).min(rest.len()));
-            pieces.push(piece);
-            rest = after;
-        }
+        let pieces = pieces(STREAM.as_bytes(), &sizes);
         prop_assert_eq!(decode(&gpt(), &pieces), decode(&gpt(), &[STREAM.as_bytes()]));
     }
 
@@ -181,6 +172,52 @@ fn a_cut_call_is_invalid() {
         assert_eq!(message.stop_reason, StopReason::Length);
         assert_eq!(call.invalid_arguments.as_deref(), Some("{\"path\":"));
     }
+}
+
+/// llama.cpp numbers no item: their ids tell them apart, and the calls begin
+/// before the text has ended.
+#[test]
+fn items_without_numbers_are_told_apart_by_their_ids() {
+    let message = json!({"type": "message", "id": "msg_1"});
+    let call = |id: &str| json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": "ls"});
+    let added = |item: &Value| event("response.output_item.added", json!({"item": item}));
+    let done = |item: &Value| event("response.output_item.done", json!({"item": item}));
+    let delta = |kind: &str, id: &str, delta: &str| {
+        let kind = format!("response.{kind}.delta");
+        event(&kind, json!({"item_id": id, "delta": delta}))
+    };
+    let stream = lines(&[
+        added(&message),
+        delta("output_text", "msg_1", "Let me "),
+        added(&call("a")),
+        delta("function_call_arguments", "fc_a", "{\"path\":\"a\"}"),
+        added(&call("b")),
+        delta("function_call_arguments", "fc_b", "{\"path\":\"b\"}"),
+        delta("output_text", "msg_1", "look."),
+        done(&message),
+        done(&call("a")),
+        done(&call("b")),
+        completed(),
+    ]);
+    let reply = assemble(&gpt(), &stream).expect("whole");
+    assert_eq!(reply.text(), "Let me look.");
+    let calls: Vec<_> = reply.tool_calls().map(|call| &call.arguments).collect();
+    assert_eq!(calls, [&json!({"path": "a"}), &json!({"path": "b"})]);
+    // Neither number nor id: one after the other.
+    let bare = json!({"type": "message"});
+    let text = event("response.output_text.delta", json!({"delta": "hi"}));
+    let stream = lines(&[
+        added(&bare),
+        text,
+        done(&bare),
+        added(&call("c")),
+        completed(),
+    ]);
+    let reply = assemble(&gpt(), &stream).expect("whole");
+    assert_eq!(
+        (reply.text().as_str(), reply.tool_calls().count()),
+        ("hi", 1)
+    );
 }
 
 /// Servers that send no deltas, no items, or raw reasoning.

@@ -177,3 +177,32 @@ fn scripts_are_read_strictly() {
     }
     assert_eq!(Script::parse("[]", "s").expect("empty").len(), 0);
 }
+
+#[tokio::test]
+async fn an_error_may_come_behind_some_text() {
+    let client = client(
+        "- text: Let me see.\n  calls: [{name: read}]\n  error: {status: 529, message: busy}\n- error: {status: 529}\n",
+    );
+    let request = request(vec![user("hi")]);
+    let mut reply = client.send(&request).await.expect("it begins");
+    let mut events = 0;
+    let error = loop {
+        match reply.next().await {
+            Ok(Some(event)) => {
+                assert!(!matches!(event, agent::model::StreamEvent::Stop(_)));
+                events += 1;
+            }
+            Ok(None) => panic!("it has no end"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(
+        (error.kind, error.http_status),
+        (ModelErrorKind::Overloaded, Some(529))
+    );
+    // The start, a text of one piece, and a call without arguments.
+    assert_eq!(events, 6);
+    assert_eq!(reply.next().await, Err(error), "again the same");
+    let before = client.send(&request).await.expect_err("it has no head");
+    assert_eq!(before.kind, ModelErrorKind::Overloaded);
+}

@@ -66,3 +66,51 @@ fn the_task_of_the_readme_is_valid() {
     assert_eq!(job.prompt, "Fix every finding of the linter in core.");
     assert_eq!(job.limits.max_turns, 40);
 }
+
+/// Each file of providers of the README loads, and each of their models is one.
+#[test]
+fn the_files_of_providers_of_the_readme_are_valid() {
+    let readme = readme();
+    let section = readme
+        .split("## Endpoints of your own")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("a section about endpoints");
+    let blocks: Vec<&str> = section
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("providers.yaml");
+    let mut providers = Vec::new();
+    for block in blocks {
+        std::fs::write(&path, block).expect("a file");
+        let catalog = task::load_providers(&path, &Default::default(), Some(folder.path()))
+            .unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+        for (id, own) in catalog.own() {
+            providers.push(id.to_owned());
+            let ids: Vec<&str> = own.section.models.keys().map(String::as_str).collect();
+            for model in if ids.is_empty() { vec!["any:1b"] } else { ids } {
+                let model = catalog
+                    .resolve(&format!("{id}/{model}"), None)
+                    .expect("a model");
+                assert!(model.context_window >= model.max_output_tokens, "{id}");
+            }
+        }
+    }
+    let expect = [
+        "anthropic",
+        "house",
+        "ollama",
+        "llamacpp",
+        "vllm",
+        "lmstudio",
+        "litellm",
+        "litellm-claude",
+        "openrouter",
+        "azure",
+        "azure-dated",
+    ];
+    assert_eq!(providers, expect);
+}

@@ -140,12 +140,13 @@ pub(crate) fn run_start(jobs: &[&str]) -> Emission {
         agent_version: "0.1.0".to_owned(),
         task_files: Vec::new(),
         jobs: jobs.iter().map(|job| (*job).to_owned()).collect(),
-        cwd: "/work".to_owned(),
+        cwd: "/srv/project".to_owned(),
         run_dir: Some("/runs/1".to_owned()),
         model: "scripted/demo".to_owned(),
         permission_mode: "accept_edits".to_owned(),
         limits: json!({"max_turns": 60, "max_cost_usd": 2.0, "timeout": "45m"}),
         config_hash: "abc".to_owned(),
+        replay: None,
     }))
 }
 
@@ -312,6 +313,7 @@ pub(crate) fn retry_start(attempt: u32) -> EventKind {
         error_code: "overloaded".to_owned(),
         http_status: Some(529),
         error_message: "overloaded".to_owned(),
+        request_id: None,
         discarded_output: false,
     })
 }
@@ -352,6 +354,7 @@ pub(crate) fn error(message: &str) -> ErrorReport {
         code: "overloaded".to_owned(),
         message: message.to_owned(),
         http_status: Some(529),
+        request_id: None,
         hints: vec!["try again later".to_owned()],
     }
 }

@@ -14,7 +14,7 @@ fn conclusion(used: f64) -> JobResult {
     JobResult {
         budget: BTreeMap::from([(LimitKind::Turns, Spent { limit: 60.0, used })]),
         session_file: Some("session.jsonl".to_owned()),
-        error: None,
+        ..JobResult::default()
     }
 }
 

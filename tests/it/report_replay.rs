@@ -153,8 +153,8 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
                 Reason::Budget,
                 JobResult {
                     budget,
-                    session_file: None,
                     error,
+                    ..JobResult::default()
                 },
             )
         }),

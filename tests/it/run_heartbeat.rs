@@ -33,8 +33,10 @@ async fn every_while_of_silence_is_told() {
     let settings = Arc::new(RunSettings {
         run_id: "run".to_owned(),
         directory: RunDirectory::at(&files.path().join("out")).unwrap(),
+        catalog: agent::model::Catalog::default(),
         environment: Arc::new(Environment::default()),
         redactor: Redactor::default(),
+        tape: agent::run::Tape::None,
         chunks: Chunks::None,
         cwd: String::new(),
         config_hash: String::new(),

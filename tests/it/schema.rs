@@ -11,6 +11,7 @@ use agent::report::{Recorder, RecorderOptions, VALUE_BYTES_MAX, event_schema, re
 use serde_json::{Value, json};
 
 use crate::report_events::*;
+use crate::support::cli::Cli;
 
 #[expect(
     clippy::disallowed_methods,
@@ -40,6 +41,17 @@ fn the_schema_of_the_events_is_published() {
 #[test]
 fn the_schema_of_the_result_is_published() {
     check("result.json", &result_schema());
+}
+
+#[test]
+fn the_schema_of_providers_is_published() {
+    check("providers.json", &agent::task::providers_schema());
+}
+
+#[test]
+fn the_schema_of_the_models_is_published() {
+    let schema = Cli::new().args(["schema", "models"]).run().stdout;
+    check("models.json", &serde_json::from_str(&schema).unwrap());
 }
 
 fn valid(schema: Value, documents: &[Value]) {

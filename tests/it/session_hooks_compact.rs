@@ -25,7 +25,7 @@ async fn talked(hook: Probe, more: &[&str]) -> (Session, mpsc::Receiver<Emission
     let model = resolve("scripted/model.yaml", None).expect("a model");
     let client = Client::scripted(model, script, ClientOptions::new(activity.clone()));
     let (sender, events) = mpsc::channel(200);
-    let mut options = SessionOptions::new(client, activity, "/work", sender);
+    let mut options = SessionOptions::new(client, activity, "/srv/project", sender);
     options.compaction.keep_recent_tokens = 10;
     options.hooks = Hooks::new().with_hook(Arc::new(hook));
     let session = Session::create(options).await.expect("a session").session;

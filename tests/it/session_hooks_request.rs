@@ -33,7 +33,7 @@ async fn bodies(first: ResponseTemplate, hook: Probe) -> Vec<Value> {
     let model = resolve("openai-chat/m", Some(&server.uri())).expect("ad hoc");
     let client = Client::http(model, None, ClientOptions::new(activity.clone())).expect("a client");
     let (sender, mut events) = mpsc::channel(64);
-    let mut options = SessionOptions::new(client, activity, "/work", sender);
+    let mut options = SessionOptions::new(client, activity, "/srv/project", sender);
     options.hooks = Hooks::new().with_hook(Arc::new(hook));
     options.sampling.retry.base_delay = Duration::ZERO;
     let session = Session::create(options).await.expect("a session").session;

@@ -247,7 +247,7 @@ fn nothing_shows_a_key() {
 
 #[tokio::test]
 async fn a_client_that_was_given_takes_over_a_session_without_a_word() {
-    let mut store = Store::in_memory(Header::new("/work"));
+    let mut store = Store::in_memory(Header::new("/srv/project"));
     let before = EntryKind::ModelChange {
         provider: "anthropic".to_owned(),
         model_id: "claude-sonnet-4-5".to_owned(),
@@ -255,7 +255,7 @@ async fn a_client_that_was_given_takes_over_a_session_without_a_word() {
     store.append(before).unwrap();
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
     let client = scripted("scripted/own");
-    let mut given = SessionOptions::new(client, Activity::new(), "/work", sender);
+    let mut given = SessionOptions::new(client, Activity::new(), "/srv/project", sender);
     given.store = store;
     let created = Session::create(given).await.unwrap();
     assert_eq!(created.model_fallback_message, None);

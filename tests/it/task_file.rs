@@ -123,14 +123,14 @@ fn the_default_name_is_the_file_s_stem_as_a_slug() {
 #[test]
 fn written_paths_start_at_the_file_and_defaults_at_the_current_directory() {
     let task = "version: 1\nprompt: x\nsettings: {model: scripted/a.yaml}\n\
-                workspace: {path: work}\nreports: {dir: ./out}\n";
+                workspace: {path: project}\nreports: {dir: ./out}\n";
     let case = Case::with("")
         .file("tasks/written.yaml", task)
         .file("tasks/bare.yaml", "version: 1\nprompt: x\n")
-        .file("tasks/work/keep", "");
+        .file("tasks/project/keep", "");
     let root = case.path();
     let written = load(Path::new("tasks/written.yaml"), &case.overrides).unwrap();
-    assert_eq!(written.workspace.path, root.join("tasks/work"));
+    assert_eq!(written.workspace.path, root.join("tasks/project"));
     assert_eq!(written.reports_dir, root.join("tasks/out"));
     let model = format!("scripted/{}", root.join("tasks/a.yaml").display());
     assert_eq!(written.settings.model, Some(model));

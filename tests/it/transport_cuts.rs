@@ -71,7 +71,18 @@ fn a_text_that_breaks_off_is_shown_once() {
                 assert_eq!(starts[0]["discardedOutput"], true, "{how}");
             }
             assert_eq!(told(&output, "retry:end")[0]["success"], true, "{how}");
-            assert_eq!(output.result()["usage"]["input"], 100, "{how}");
+            // What was told before the cut is paid for, too.
+            let discarded = told(&output, "reply:discarded");
+            let paid: u64 = discarded
+                .iter()
+                .filter_map(|one| one["usage"]["input"].as_u64())
+                .sum();
+            assert_eq!(output.result()["usage"]["input"], 100 + paid, "{how}");
+            if how != "reset" {
+                assert_eq!(discarded.len(), 1, "{how}");
+                let told_early = dialect.path == ANTHROPIC.path;
+                assert_eq!(paid, if told_early { 100 } else { 0 }, "{how}");
+            }
             let requests = server.finish();
             assert_eq!(requests[0].bytes, requests[1].bytes, "{how}");
         }

@@ -143,7 +143,8 @@ fn an_error_that_repeats_the_key_does_not_spread_it() {
         let replies = [
             (401, 77, "text"),
             (403, 77, "jsonl"),
-            (400, 78, "json"),
+            // Some providers refuse a key so.
+            (400, 77, "json"),
             (500, 69, "jsonl"),
         ];
         for (http, exit, format) in replies {
@@ -196,17 +197,38 @@ fn a_redirect_is_not_followed() {
         for http in [301, 302, 307, 308] {
             let other = ModelServer::start(Vec::<Reply>::new());
             let target = format!("{}{}", other.url(), dialect.path);
-            let server = ModelServer::start([status(http).header("location", &target)]);
+            let with_secrets = format!("{}?token=t0psecret", target.replace("//", "//me:pw@"));
+            let server = ModelServer::start([status(http).header("location", &with_secrets)]);
             let output = dialect.task(&server.url(), "").expect_code(78).run();
             assert_eq!(server.finish().len(), 1);
             assert_eq!(other.finish().len(), 0, "the key travels");
             let error = output.result()["error"].clone();
             assert_eq!(error["httpStatus"], http);
+            let message = error["message"].as_str().unwrap();
+            assert!(message.ends_with(&format!(" to {target}")), "{message}");
             assert!(
                 error["hints"][0].as_str().unwrap().contains("base_url"),
                 "{error}"
             );
         }
+    }
+}
+
+#[test]
+fn an_error_in_the_frames_of_a_stream_is_read() {
+    let body = "data: {\"error\": {\"message\": \"No stream today.\"}}\n\ndata: [DONE]\n\n";
+    for dialect in BOTH {
+        let reply = status(500)
+            .header("content-type", "text/event-stream")
+            .body(body);
+        let server = ModelServer::start(vec![reply; 3]);
+        let output = dialect.task(&server.url(), "").expect_code(69).run();
+        let message = output.result()["error"]["message"].to_string();
+        assert!(
+            message.ends_with("(HTTP 500): No stream today.\""),
+            "{message}"
+        );
+        server.finish();
     }
 }
 

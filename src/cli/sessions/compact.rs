@@ -14,6 +14,7 @@ use super::place::{Opened, PlaceFlags, SessionArgument};
 use super::summarise::{self, Order};
 use crate::cli::console::Console;
 use crate::cli::exit::Exit;
+use crate::cli::flags::ProvidersFlag;
 
 /// Puts a summary in the place of the older part of a conversation, for the
 /// model that goes on with it. Nothing is deleted from the file.
@@ -45,6 +46,9 @@ pub(super) struct CompactCommand {
     base_url: Option<String>,
 
     #[command(flatten)]
+    providers: ProvidersFlag,
+
+    #[command(flatten)]
     place: PlaceFlags,
 }
 
@@ -62,6 +66,7 @@ impl CompactCommand {
         let order = Order {
             model: self.model.as_deref(),
             base_url: self.base_url.as_deref(),
+            providers: &self.providers,
             keep_recent_tokens: self.keep_recent_tokens,
             instructions: self.instructions.as_deref(),
         };

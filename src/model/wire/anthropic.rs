@@ -4,17 +4,18 @@
 //! once sent stay where they were. The decoding is in `anthropic_stream`.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::message::{Message, Thinking};
+use crate::message::{Content, Message, Thinking};
 use crate::model::description::Model;
-use crate::model::wire::normalise::{Answer, Block, Turn, is_left_out};
+use crate::model::wire::normalise::{
+    Answer, Block, Turn, called_tools, is_blank, is_left_out, is_own,
+};
 use crate::model::wire::transcript::{Role, Transcript};
-use crate::model::wire::{Dialect, write_open};
+use crate::model::wire::{Dialect, response_schema, write_open};
 use crate::model::{Request, ThinkingLevel};
 
 /// The smallest thinking budget that is accepted.
@@ -85,7 +86,10 @@ enum ThinkingField {
 
 #[derive(Serialize)]
 struct OutputConfig<'a> {
-    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<response_schema::AnthropicFormat<'a>>,
 }
 
 #[derive(Serialize)]
@@ -96,7 +100,7 @@ enum ToolChoice {
 
 #[derive(Serialize)]
 struct Tool<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +133,7 @@ enum BlockField<'a> {
     },
     ToolUse {
         id: Cow<'a, str>,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: &'a Value,
     },
     ToolResult {
@@ -153,7 +157,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
         .tools
         .iter()
         .map(|tool| Tool {
-            name: &tool.name,
+            name: Cow::Borrowed(&tool.name),
             description: &tool.description,
             input_schema: Cow::Borrowed(&tool.parameters),
             cache_control: None,
@@ -164,7 +168,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
         tools = remembered_tools(&request.messages);
         tool_choice = (!tools.is_empty()).then_some(ToolChoice::None);
     }
-    tools.sort_by(|a, b| a.name.cmp(b.name));
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(last) = tools.last_mut() {
         last.cache_control = Some(CacheControl::Ephemeral);
     }
@@ -173,13 +177,15 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
         Some(ThinkingField::Adaptive | ThinkingField::Enabled { .. })
     );
     let takes_temperature = !thinks && model.quirks.temperature != Some(false);
+    let (effort, format) = (asked.effort, response_schema::anthropic(request));
+    let configured = effort.is_some() || format.is_some();
     Head {
         model: &model.id,
         max_tokens: asked.max_tokens,
         stream: true,
         temperature: request.temperature.filter(|_| takes_temperature),
         thinking: asked.field,
-        output_config: asked.effort.map(|effort| OutputConfig { effort }),
+        output_config: configured.then_some(OutputConfig { effort, format }),
         tools,
         tool_choice,
         system: (!request.system.trim().is_empty()).then_some([BlockField::Text {
@@ -192,16 +198,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
 /// A conversation that holds calls is refused without tools: the ones it names
 /// stand in, and may not be called.
 fn remembered_tools(messages: &[Arc<Message>]) -> Vec<Tool<'_>> {
-    let names: BTreeSet<&str> = messages
-        .iter()
-        .filter_map(|message| match message.as_ref() {
-            Message::Assistant(reply) if !is_left_out(reply) => Some(reply.tool_calls()),
-            _ => None,
-        })
-        .flatten()
-        .map(|call| call.name.as_str())
-        .collect();
-    names
+    called_tools(messages)
         .into_iter()
         .map(|name| Tool {
             name,
@@ -243,6 +240,9 @@ impl<'a> Thought<'a> {
                 max_tokens,
             };
         }
+        if began_without_thinking(model, &request.messages) {
+            return plain(Some(ThinkingField::Disabled));
+        }
         let max_tokens = max_tokens
             .saturating_add(budget(level))
             .min(model.max_output_tokens);
@@ -257,6 +257,38 @@ impl<'a> Thought<'a> {
             max_tokens,
         }
     }
+}
+
+/// Whether the model is to go on with calls none of whose replies holds thinking
+/// of its own: another model began them, or they were begun without thinking.
+/// With a budget, such a conversation is refused until the calls have ended.
+fn began_without_thinking(model: &Model, messages: &[Arc<Message>]) -> bool {
+    let mut calls = false;
+    for message in messages.iter().rev() {
+        let Message::Assistant(reply) = message.as_ref() else {
+            continue;
+        };
+        if is_left_out(reply) {
+            continue;
+        }
+        if reply.tool_calls().next().is_none() {
+            break;
+        }
+        calls = true;
+        let is_signed = |block: &Content| match block {
+            Content::Thinking(thinking) => signature(thinking).is_some(),
+            Content::Text(_) | Content::Image(_) | Content::ToolCall(_) => false,
+        };
+        if is_own(model, reply) && reply.content.iter().any(is_signed) {
+            return false;
+        }
+    }
+    calls
+}
+
+fn signature(thinking: &Thinking) -> Option<&str> {
+    let signature = thinking.thinking_signature.as_deref();
+    signature.filter(|signature| !signature.is_empty())
 }
 
 /// There is no effort below `low`.
@@ -279,6 +311,7 @@ fn budget(level: ThinkingLevel) -> u64 {
 
 fn block(block: Block<'_>) -> Option<BlockField<'_>> {
     match block {
+        Block::SignedText { text, .. } if is_blank(text) => None,
         Block::Text(text) | Block::SignedText { text, .. } => Some(BlockField::Text {
             text,
             cache_control: None,
@@ -290,27 +323,28 @@ fn block(block: Block<'_>) -> Option<BlockField<'_>> {
             },
         }),
         Block::Thinking(thinking) => thinking_block(thinking),
-        Block::Call { id, call, .. } => Some(BlockField::ToolUse {
+        Block::Call {
             id,
-            name: &call.name,
-            input: &call.arguments,
+            name,
+            arguments,
+            ..
+        } => Some(BlockField::ToolUse {
+            id,
+            name,
+            input: arguments,
         }),
     }
 }
 
 /// Thinking without its signature would be refused; as text it still helps.
 fn thinking_block(block: &Thinking) -> Option<BlockField<'_>> {
-    match block
-        .thinking_signature
-        .as_deref()
-        .filter(|signature| !signature.is_empty())
-    {
+    match signature(block) {
         Some(data) if block.redacted => Some(BlockField::RedactedThinking { data }),
         Some(signature) => Some(BlockField::Thinking {
             thinking: &block.thinking,
             signature,
         }),
-        None if block.redacted || block.thinking.trim().is_empty() => None,
+        None if block.redacted || is_blank(&block.thinking) => None,
         None => Some(BlockField::Text {
             text: &block.thinking,
             cache_control: None,

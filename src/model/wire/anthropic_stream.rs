@@ -11,14 +11,19 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
+use crate::model::wire::json::Text;
 use crate::model::wire::tokens::count;
-use crate::model::wire::{Decoder, Events, bad_frame, disorder, json, truncated, without};
+use crate::model::wire::{
+    Decoder, Events, bad_document, bad_frame, disorder, json, truncated, without,
+};
 
 /// Decodes one reply.
 #[derive(Default)]
 pub(super) struct AnthropicDecoder {
     blocks: BTreeMap<u64, Open>,
     usage: Usage,
+    /// Whether prompt and output were counted; half of a count is none.
+    counted: (bool, bool),
     stop: Option<StopReason>,
     over: bool,
 }
@@ -44,14 +49,15 @@ enum Open {
 
 /// Any event: flat, because a tagged enum would buffer every delta.
 #[derive(Deserialize)]
-struct Event {
-    #[serde(rename = "type", default)]
-    kind: String,
+struct Event<'t> {
+    #[serde(rename = "type", default, borrow)]
+    kind: Text<'t>,
     #[serde(default)]
     index: u64,
     message: Option<Started>,
     content_block: Option<BlockStart>,
-    delta: Option<Delta>,
+    #[serde(borrow)]
+    delta: Option<Delta<'t>>,
     usage: Option<Tokens>,
     error: Option<IgnoredAny>,
 }
@@ -83,9 +89,9 @@ struct BlockStart {
 
 /// Any delta, that of `message_delta` included.
 #[derive(Deserialize)]
-struct Delta {
-    #[serde(rename = "type", default)]
-    kind: String,
+struct Delta<'t> {
+    #[serde(rename = "type", default, borrow)]
+    kind: Text<'t>,
     text: Option<String>,
     thinking: Option<String>,
     signature: Option<String>,
@@ -126,11 +132,13 @@ impl Decoder for AnthropicDecoder {
         if frame.event == "error" {
             return Err(body_error(&frame.data));
         }
-        let event: Event = json::parse(&frame.data).map_err(|error| bad_frame(&error))?;
-        if event.kind == "error" || event.error.is_some() {
+        let mut mended = String::new();
+        let event: Event<'_> =
+            json::parse(&frame.data, &mut mended, events).map_err(|error| bad_frame(&error))?;
+        if &*event.kind == "error" || event.error.is_some() {
             return Err(body_error(&frame.data));
         }
-        match event.kind.as_str() {
+        match &*event.kind {
             "message_start" => {
                 let (model, usage) = event
                     .message
@@ -159,10 +167,11 @@ impl Decoder for AnthropicDecoder {
     }
 
     fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        let document: Document = match json::parse(body) {
+        let mut mended = String::new();
+        let document: Document = match json::parse(body, &mut mended, events) {
             Ok(document) => document,
             Err(_) if is_error_object(body) => return Err(body_error(body)),
-            Err(error) => return Err(bad_frame(&error)),
+            Err(error) => return Err(bad_document(&error)),
         };
         events.push_back(StreamEvent::Start {
             model: document.model,
@@ -256,11 +265,11 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    fn delta(&mut self, key: u64, delta: Delta, events: &mut Events) -> Result<(), ModelError> {
+    fn delta(&mut self, key: u64, delta: Delta<'_>, events: &mut Events) -> Result<(), ModelError> {
         let Some(open) = self.blocks.get_mut(&key) else {
             return Err(disorder(&format!("block {key} continues before it begins")));
         };
-        match (open, delta.kind.as_str()) {
+        match (open, &*delta.kind) {
             (Open::Ignored, _) => {}
             (Open::Closed, _) => {
                 return Err(disorder(&format!("block {key} continues after its end")));
@@ -332,7 +341,8 @@ impl AnthropicDecoder {
         let reasoning = tokens
             .output_tokens_details
             .and_then(|details| details.reasoning_tokens);
-        let mut known = false;
+        self.counted.0 |= count(tokens.input_tokens).is_some();
+        self.counted.1 |= count(tokens.output_tokens).is_some();
         for (field, value) in [
             (&mut self.usage.input, tokens.input_tokens),
             (&mut self.usage.output, tokens.output_tokens),
@@ -345,10 +355,9 @@ impl AnthropicDecoder {
         ] {
             if let Some(value) = count(value) {
                 *field = value;
-                known = true;
             }
         }
-        if known {
+        if self.counted == (true, true) {
             events.push_back(StreamEvent::Usage(self.usage));
         }
     }

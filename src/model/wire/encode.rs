@@ -1,7 +1,7 @@
 //! Turns the requests of one conversation into bodies, each message once.
 //!
-//! What a message becomes depends on its group only: a reply and all up to the
-//! next one. The encoder therefore keeps the newest body with the places where
+//! What a message becomes depends on its group, a reply and all up to the next
+//! one, and on the ids of calls before it. The encoder therefore keeps the newest body with the places where
 //! its groups end, finds how far the next request is the same, and goes on from
 //! there in the same buffer. That costs one comparison of pointers a message,
 //! and memory once the size of a body.
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::message::Message;
 use crate::model::Request;
 use crate::model::description::Model;
+use crate::model::wire::call_id::CallIds;
 use crate::model::wire::normalise::normalise;
 use crate::model::wire::transcript::{Closed, Place};
 use crate::model::wire::{Dialect, dialect};
@@ -38,6 +39,7 @@ struct Newest {
     /// Held, so that no other message can ever have one of their addresses.
     messages: Vec<Arc<Message>>,
     groups: Vec<Group>,
+    ids: CallIds,
 }
 
 /// The end of a group.
@@ -45,6 +47,8 @@ struct Newest {
 struct Group {
     messages: usize,
     place: Place,
+    /// The ids of calls up to here.
+    ids: usize,
 }
 
 impl std::fmt::Debug for Encoder {
@@ -87,25 +91,29 @@ impl Encoder {
             body,
             mut messages,
             mut groups,
+            mut ids,
         } = std::mem::take(&mut self.newest);
         let mut transcript = body.reopen(head, kept.place);
         groups.truncate(groups.partition_point(|group| group.messages <= kept.messages));
         messages.truncate(kept.messages);
+        ids.truncate(kept.ids);
         let new = request.messages.get(kept.messages..).unwrap_or_default();
         for group in new.chunk_by(|_, next| !is_reply(next)) {
-            for turn in normalise(&self.model, group) {
+            for turn in normalise(&self.model, group, &mut ids) {
                 self.dialect.turn(&self.model, turn, &mut transcript);
             }
             messages.extend_from_slice(group);
             groups.push(Group {
                 messages: messages.len(),
                 place: transcript.place(),
+                ids: ids.count(),
             });
         }
         self.newest = Newest {
             body: transcript.close(),
             messages,
             groups,
+            ids,
         };
         self.newest.body.bytes()
     }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::message::{Image, Thinking};
 use crate::model::description::Model;
 use crate::model::wire::normalise::{Answer, Block, Turn};
-use crate::model::wire::transcript::Transcript;
-use crate::model::wire::{Dialect, write_open};
+use crate::model::wire::transcript::{Role, Transcript};
+use crate::model::wire::{Dialect, response_schema, write_open};
 use crate::model::{Request, ThinkingLevel, ToolDefinition};
 
 /// What stands for the signature of a call that another model made, or that
@@ -45,13 +45,14 @@ impl Dialect for Gemini {
 
     fn turn(&self, model: &Model, turn: Turn<'_>, transcript: &mut Transcript) {
         match turn {
-            Turn::User(blocks) => transcript.item(&Content {
-                role: Some("user"),
-                parts: blocks.into_iter().filter_map(part).collect(),
-            }),
+            Turn::User(blocks) => {
+                for part in blocks.into_iter().filter_map(part) {
+                    transcript.block(Role::GoogleUser, &part);
+                }
+            }
             Turn::Assistant(blocks) => {
-                if let Some(content) = replied(blocks, is_modern(model)) {
-                    transcript.item(&content);
+                for part in replied(blocks, is_modern(model)) {
+                    transcript.block(Role::GoogleModel, &part);
                 }
             }
             Turn::Results(answers) => results(answers, is_modern(model), transcript),
@@ -63,7 +64,7 @@ impl Dialect for Gemini {
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Content<'a>>,
+    system_instruction: Option<Instruction<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[Tools<'a>; 1]>,
     generation_config: GenerationConfig<'a>,
@@ -77,6 +78,8 @@ struct GenerationConfig<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig<'a>>,
+    #[serde(flatten)]
+    format: response_schema::GeminiFormat<'a>,
 }
 
 #[derive(Serialize, Default)]
@@ -105,10 +108,8 @@ struct Declaration<'a> {
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-    parts: Vec<Part<'a>>,
+struct Instruction<'a> {
+    parts: [Part<'a>; 1],
 }
 
 /// A part: what it is, and what belongs to a part of any kind.
@@ -143,7 +144,7 @@ struct Blob<'a> {
 struct FunctionCall<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     id: Cow<'a, str>,
-    name: &'a str,
+    name: Cow<'a, str>,
     args: &'a Value,
 }
 
@@ -151,7 +152,7 @@ struct FunctionCall<'a> {
 struct FunctionResponse<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     id: Cow<'a, str>,
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Outcome,
     /// Images, where the model takes them inside of a result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -200,9 +201,8 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
         .and_then(|thinking| thinking.thinking_budget)
         .unwrap_or(0);
     Head {
-        system_instruction: (!request.system.trim().is_empty()).then(|| Content {
-            role: None,
-            parts: vec![Part::new(Kind::Text(&request.system))],
+        system_instruction: (!request.system.trim().is_empty()).then(|| Instruction {
+            parts: [Part::new(Kind::Text(&request.system))],
         }),
         tools: (!declarations.is_empty()).then_some([Tools {
             function_declarations: declarations,
@@ -216,6 +216,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
                 .temperature
                 .filter(|_| model.quirks.temperature != Some(false)),
             thinking_config: thinking,
+            format: response_schema::gemini(request),
         },
     }
 }
@@ -281,7 +282,7 @@ impl Budgets {
 
 /// Whether the model is of the third generation or later, which checks the
 /// signatures of calls and takes images inside of results.
-fn is_modern(model: &Model) -> bool {
+pub(super) fn is_modern(model: &Model) -> bool {
     let id = model.id.strip_prefix("models/").unwrap_or(&model.id);
     id.strip_prefix("gemini-")
         .is_some_and(|rest| !rest.starts_with("1.") && !rest.starts_with("2."))
@@ -298,14 +299,15 @@ fn part(block: Block<'_>) -> Option<Part<'_>> {
         Block::Thinking(thinking) => thought(thinking),
         Block::Call {
             id,
-            call,
+            name,
+            arguments,
             signature,
         } => Some(Part {
             thought_signature: signature,
             ..Part::new(Kind::FunctionCall(FunctionCall {
                 id,
-                name: &call.name,
-                args: &call.arguments,
+                name,
+                args: arguments,
             }))
         }),
     }
@@ -322,7 +324,7 @@ fn thought(thinking: &Thinking) -> Option<Part<'_>> {
 }
 
 /// Nothing when all that was said cannot be sent back.
-fn replied(blocks: Vec<Block<'_>>, modern: bool) -> Option<Content<'_>> {
+fn replied(blocks: Vec<Block<'_>>, modern: bool) -> Vec<Part<'_>> {
     let mut parts = Vec::with_capacity(blocks.len());
     let mut called = false;
     for block in blocks {
@@ -337,15 +339,12 @@ fn replied(blocks: Vec<Block<'_>>, modern: bool) -> Option<Content<'_>> {
         called |= is_call;
         parts.push(part);
     }
-    (!parts.is_empty()).then_some(Content {
-        role: Some("model"),
-        parts,
-    })
+    parts
 }
 
-/// All results in one content; the images of older models in one behind it.
+/// All results in one content, which must hold nothing else; the images of older
+/// models in one behind it.
 fn results(answers: Vec<Answer<'_>>, modern: bool, transcript: &mut Transcript) {
-    let mut parts = Vec::with_capacity(answers.len());
     let mut behind = Vec::new();
     for answer in answers {
         let mut text = String::new();
@@ -372,7 +371,7 @@ fn results(answers: Vec<Answer<'_>>, modern: bool, transcript: &mut Transcript) 
         if !modern {
             behind.append(&mut images);
         }
-        parts.push(Part::new(Kind::FunctionResponse(FunctionResponse {
+        let result = Part::new(Kind::FunctionResponse(FunctionResponse {
             id: answer.id,
             name: answer.name,
             response: if answer.is_error {
@@ -381,20 +380,14 @@ fn results(answers: Vec<Answer<'_>>, modern: bool, transcript: &mut Transcript) 
                 Outcome::Output(text)
             },
             parts: images,
-        })));
+        }));
+        transcript.block(Role::GoogleResults, &result);
     }
-    transcript.item(&Content {
-        role: Some("user"),
-        parts,
-    });
     if !behind.is_empty() {
-        behind.insert(
-            0,
-            Part::new(Kind::Text("Images from the tool results above:")),
-        );
-        transcript.item(&Content {
-            role: Some("user"),
-            parts: behind,
-        });
+        let heading = Part::new(Kind::Text("Images from the tool results above:"));
+        transcript.block(Role::GoogleUser, &heading);
+        for image in behind {
+            transcript.block(Role::GoogleUser, &image);
+        }
     }
 }

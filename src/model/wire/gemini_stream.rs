@@ -11,8 +11,9 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
+use crate::model::wire::json::Text;
 use crate::model::wire::tokens::count;
-use crate::model::wire::{Decoder, Events, bad_frame, json, truncated};
+use crate::model::wire::{Decoder, Events, bad_document, bad_frame, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -40,19 +41,21 @@ enum Prose {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk {
-    candidates: Option<Vec<Candidate>>,
+struct Chunk<'t> {
+    #[serde(borrow)]
+    candidates: Option<Vec<Candidate<'t>>>,
     prompt_feedback: Option<Feedback>,
     usage_metadata: Option<Tokens>,
-    model_version: Option<String>,
+    model_version: Option<Text<'t>>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
+struct Candidate<'t> {
     content: Option<Content>,
-    finish_reason: Option<String>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'t>>,
     finish_message: Option<String>,
 }
 
@@ -104,7 +107,8 @@ impl Decoder for GeminiDecoder {
         if frame.event == "error" {
             return Err(body_error(data));
         }
-        let chunk = match json::parse(data) {
+        let mut mended = String::new();
+        let chunk = match json::parse(data, &mut mended, events) {
             Ok(chunk) => chunk,
             // The reply is whole; only its count may be lost.
             Err(_) if self.finish.is_some() => return Ok(()),
@@ -117,13 +121,17 @@ impl Decoder for GeminiDecoder {
     fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
         if body.starts_with('[') {
             let chunks: Vec<&serde_json::value::RawValue> =
-                serde_json::from_str(body).map_err(|error| bad_frame(&error))?;
+                serde_json::from_str(body).map_err(|error| bad_document(&error))?;
             for raw in chunks {
-                let chunk = json::parse(raw.get()).map_err(|error| bad_frame(&error))?;
+                let mut mended = String::new();
+                let chunk = json::parse(raw.get(), &mut mended, events)
+                    .map_err(|error| bad_frame(&error))?;
                 self.chunk(chunk, raw.get(), events)?;
             }
         } else {
-            let chunk: Chunk = json::parse(body).map_err(|error| bad_frame(&error))?;
+            let mut mended = String::new();
+            let chunk: Chunk<'_> =
+                json::parse(body, &mut mended, events).map_err(|error| bad_document(&error))?;
             if chunk.candidates.is_none() && chunk.prompt_feedback.is_none() {
                 return Err(body_error(body));
             }
@@ -152,14 +160,19 @@ impl Decoder for GeminiDecoder {
 }
 
 impl GeminiDecoder {
-    fn chunk(&mut self, chunk: Chunk, raw: &str, events: &mut Events) -> Result<(), ModelError> {
+    fn chunk(
+        &mut self,
+        chunk: Chunk<'_>,
+        raw: &str,
+        events: &mut Events,
+    ) -> Result<(), ModelError> {
         if chunk.error.is_some() {
             return Err(body_error(raw));
         }
         if !self.started {
             self.started = true;
             events.push_back(StreamEvent::Start {
-                model: chunk.model_version,
+                model: chunk.model_version.map(Text::into_string),
             });
         }
         count_tokens(chunk.usage_metadata, events);

@@ -2,15 +2,20 @@
 
 mod anthropic;
 mod anthropic_stream;
+mod call_id;
 mod encode;
 mod gemini;
 mod gemini_stream;
 mod json;
 mod normalise;
 mod openai_chat;
+mod openai_chat_messages;
 mod openai_chat_stream;
 mod openai_responses;
+mod openai_responses_event;
 mod openai_responses_stream;
+mod reasoning_details;
+mod response_schema;
 mod tokens;
 mod transcript;
 
@@ -37,7 +42,7 @@ trait Dialect: Sync {
     /// Writes the body up to the conversation, into whose list it leads.
     fn head(&self, model: &Model, request: &Request, body: &mut Vec<u8>);
 
-    /// Writes a turn. What it becomes depends on nothing before or behind it.
+    /// Writes a turn. What it becomes depends on nothing behind it.
     fn turn(&self, model: &Model, turn: Turn<'_>, transcript: &mut Transcript);
 }
 
@@ -98,12 +103,25 @@ fn dialect(api: Api) -> &'static dyn Dialect {
     }
 }
 
+/// Whether a model of Google's is of the third generation or later.
+pub(super) fn is_modern_gemini(model: &Model) -> bool {
+    gemini::is_modern(model)
+}
+
 /// The error of a frame that does not parse.
 fn bad_frame(error: &serde_json::Error) -> ModelError {
     ModelError::new(
         ModelErrorKind::BadResponse,
         format!("an event of the stream is not what the dialect promises: {error}"),
     )
+}
+
+/// The error of a document that does not parse.
+fn bad_document(error: &serde_json::Error) -> ModelError {
+    if error.is_eof() {
+        return truncated();
+    }
+    bad_frame(error)
 }
 
 /// The error of a stream without its end.

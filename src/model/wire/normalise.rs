@@ -3,30 +3,29 @@
 //! Pure, and the same for the same messages, so that bytes once sent stay the
 //! same. A failed or aborted reply is left out; every call gets exactly one
 //! result, right behind the reply, in the order of the calls; a result without
-//! its call is left out; thinking of another model becomes text; foreign ids of
+//! its call is left out; thinking of another model becomes text; ids and names of
 //! calls are made to fit; images become a note for models that cannot see.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value};
 
 use crate::message::{
     AssistantMessage, Content, Image, Message, StopReason, Text, Thinking, ToolCall, ToolResult,
 };
-use crate::model::assemble::is_fresh_id;
-use crate::model::description::{Api, Model};
+use crate::model::description::Model;
+use crate::model::wire::call_id::CallIds;
 
 /// What stands for an image that the model could not see.
 const UNSEEN_IMAGE: &str = "[an image, left out because this model cannot see images]";
 /// The result of a call that was never answered.
 const NO_RESULT: &str = "no result: the call was not completed";
-/// The longest id that Anthropic takes.
-const ANTHROPIC_ID_CHARS_MAX: usize = 64;
-/// The longest id that the responses dialect takes.
-const RESPONSES_ID_CHARS_MAX: usize = 64;
-/// What ids of items begin with, behind the id of their call.
-const RESPONSES_ITEM: &str = "|fc";
-/// The longest id that chat endpoints take.
-const CHAT_ID_CHARS_MAX: usize = 40;
+/// The longest name of a tool that every provider takes.
+const NAME_CHARS_MAX: usize = 64;
+/// What stands for arguments that are no object.
+static NO_ARGUMENTS: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 
 /// A part of the conversation, ready for a dialect.
 pub(super) enum Turn<'a> {
@@ -57,8 +56,10 @@ pub(super) enum Block<'a> {
     Call {
         /// Fit for the dialect.
         id: Cow<'a, str>,
-        /// The call.
-        call: &'a ToolCall,
+        /// Fit for every dialect.
+        name: Cow<'a, str>,
+        /// An object.
+        arguments: &'a Value,
         /// To be sent back with it.
         signature: Option<&'a str>,
     },
@@ -68,8 +69,8 @@ pub(super) enum Block<'a> {
 pub(super) struct Answer<'a> {
     /// The call's id as sent.
     pub(super) id: Cow<'a, str>,
-    /// The tool that was called.
-    pub(super) name: &'a str,
+    /// The tool that was called, as in the call.
+    pub(super) name: Cow<'a, str>,
     /// Text and images.
     pub(super) content: Vec<Block<'a>>,
     /// Whether the call failed.
@@ -77,8 +78,13 @@ pub(super) struct Answer<'a> {
 }
 
 /// Prepares `messages` for `model`. A reply begins anew: what comes of it and of
-/// all up to the next reply depends on nothing else.
-pub(super) fn normalise<'a>(model: &Model, messages: &'a [Arc<Message>]) -> Vec<Turn<'a>> {
+/// all up to the next reply depends on nothing else, but that no id of a call is
+/// given twice.
+pub(super) fn normalise<'a>(
+    model: &Model,
+    messages: &'a [Arc<Message>],
+    ids: &mut CallIds,
+) -> Vec<Turn<'a>> {
     let mut turns = Vec::with_capacity(messages.len());
     let mut pending = Pending::default();
     for message in messages {
@@ -96,19 +102,18 @@ pub(super) fn normalise<'a>(model: &Model, messages: &'a [Arc<Message>]) -> Vec<
                     continue;
                 }
                 let own = is_own(model, reply);
-                let blocks = replied(model, reply, own);
-                if !blocks.is_empty() {
-                    turns.push(Turn::Assistant(blocks));
-                }
                 pending.calls = reply
                     .tool_calls()
                     .map(|call| PendingCall {
-                        original: &call.id,
-                        name: &call.name,
-                        id: fit_id(model.api, &call.id, own),
+                        call,
+                        id: ids.fit(model, &call.id, own),
                         result: None,
                     })
                     .collect();
+                let blocks = replied(reply, own, &pending.calls);
+                if !blocks.is_empty() {
+                    turns.push(Turn::Assistant(blocks));
+                }
             }
         }
     }
@@ -129,8 +134,7 @@ struct Pending<'a> {
 }
 
 struct PendingCall<'a> {
-    original: &'a str,
-    name: &'a str,
+    call: &'a ToolCall,
     id: Cow<'a, str>,
     result: Option<&'a ToolResult>,
 }
@@ -140,7 +144,7 @@ impl<'a> Pending<'a> {
         let call = self
             .calls
             .iter_mut()
-            .find(|call| call.result.is_none() && call.original == result.tool_call_id);
+            .find(|call| call.result.is_none() && call.call.id == result.tool_call_id);
         if let Some(call) = call {
             call.result = Some(result);
         }
@@ -150,19 +154,17 @@ impl<'a> Pending<'a> {
         let answers: Vec<Answer<'a>> = self
             .calls
             .drain(..)
-            .map(|call| match call.result {
-                Some(result) => Answer {
-                    id: call.id,
-                    name: call.name,
-                    content: said(model, &result.content),
-                    is_error: result.is_error,
-                },
-                None => Answer {
-                    id: call.id,
-                    name: call.name,
-                    content: vec![Block::Text(NO_RESULT)],
-                    is_error: true,
-                },
+            .map(|pending| {
+                let (content, is_error) = match pending.result {
+                    Some(result) => (said(model, &result.content), result.is_error),
+                    None => (vec![Block::Text(NO_RESULT)], true),
+                };
+                Answer {
+                    id: pending.id,
+                    name: fit_name(&pending.call.name),
+                    content,
+                    is_error,
+                }
             })
             .collect();
         if !answers.is_empty() {
@@ -172,7 +174,8 @@ impl<'a> Pending<'a> {
     }
 }
 
-fn is_own(model: &Model, reply: &AssistantMessage) -> bool {
+/// Whether the model said this itself.
+pub(super) fn is_own(model: &Model, reply: &AssistantMessage) -> bool {
     reply.api == model.api.name() && reply.provider == model.provider && reply.model == model.id
 }
 
@@ -191,8 +194,13 @@ fn said<'a>(model: &Model, content: &'a [Content]) -> Vec<Block<'a>> {
     blocks
 }
 
-fn replied<'a>(model: &Model, reply: &'a AssistantMessage, own: bool) -> Vec<Block<'a>> {
+fn replied<'a>(
+    reply: &'a AssistantMessage,
+    own: bool,
+    calls: &[PendingCall<'a>],
+) -> Vec<Block<'a>> {
     let mut blocks = Vec::with_capacity(reply.content.len());
+    let mut ids = calls.iter().map(|call| call.id.clone());
     for block in &reply.content {
         match block {
             Content::Text(Text {
@@ -205,8 +213,12 @@ fn replied<'a>(model: &Model, reply: &'a AssistantMessage, own: bool) -> Vec<Blo
             Content::Thinking(thinking) if thinking.redacted || is_blank(&thinking.thinking) => {}
             Content::Thinking(thinking) => blocks.push(Block::Text(&thinking.thinking)),
             Content::ToolCall(call) => blocks.push(Block::Call {
-                id: fit_id(model.api, &call.id, own),
-                call,
+                id: ids.next().unwrap_or_default(),
+                name: fit_name(&call.name),
+                arguments: match &call.arguments {
+                    object @ Value::Object(_) => object,
+                    _ => &NO_ARGUMENTS,
+                },
                 signature: call.thought_signature.as_deref().filter(|_| own),
             }),
             // No dialect takes an image from the assistant.
@@ -216,55 +228,38 @@ fn replied<'a>(model: &Model, reply: &'a AssistantMessage, own: bool) -> Vec<Blo
     blocks
 }
 
-fn is_blank(text: &str) -> bool {
+/// Whether a text says nothing, which providers refuse.
+pub(super) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// An id that the dialect takes. A model's own ids go back as they came, except
-/// where the dialect would refuse them; a changed id keeps a hash of the old
-/// one, so that two never become the same.
-///
-/// Where calls need no ids, only those that the model itself gave are kept.
-fn fit_id(api: Api, mut id: &str, own: bool) -> Cow<'_, str> {
-    let chars_max = match api {
-        Api::GoogleGenerativeAi if own && !is_fresh_id(id) => return Cow::Borrowed(id),
-        Api::GoogleGenerativeAi => return Cow::Borrowed(""),
-        Api::OpenaiResponses if own && !id.is_empty() => return Cow::Borrowed(id),
-        Api::OpenaiResponses => {
-            // The item is another model's.
-            id = id.split_once(RESPONSES_ITEM).map_or(id, |(call, _)| call);
-            RESPONSES_ID_CHARS_MAX
-        }
-        Api::AnthropicMessages => ANTHROPIC_ID_CHARS_MAX,
-        Api::OpenaiChat if own && !id.is_empty() => return Cow::Borrowed(id),
-        Api::OpenaiChat => CHAT_ID_CHARS_MAX,
-    };
-    let fits = |id: &str| {
-        !id.is_empty()
-            && id.len() <= chars_max
-            && id
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-    };
-    if fits(id) {
-        return Cow::Borrowed(id);
+/// A name of a tool that every provider takes: models call tools that do not
+/// exist by names that must not exist.
+fn fit_name(name: &str) -> Cow<'_, str> {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    if name.is_empty() {
+        return Cow::Borrowed("unnamed");
     }
-    let suffix = format!("_{:016x}", fnv1a(id));
-    let kept: String = id
-        .chars()
-        .take(chars_max - suffix.len())
-        .map(|letter| match letter {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => letter,
-            _ => '_',
-        })
-        .collect();
-    Cow::Owned(kept + &suffix)
+    if name.len() <= NAME_CHARS_MAX && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    let letters = name.chars().take(NAME_CHARS_MAX);
+    Cow::Owned(
+        letters
+            .map(|letter| if fits(letter) { letter } else { '_' })
+            .collect(),
+    )
 }
 
-/// FNV-1a: the same on every machine and in every version, unlike the hashers
-/// of the standard library.
-fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// The tools that were called, by the names under which they are sent.
+pub(super) fn called_tools(messages: &[Arc<Message>]) -> BTreeSet<Cow<'_, str>> {
+    messages
+        .iter()
+        .filter_map(|message| match message.as_ref() {
+            Message::Assistant(reply) if !is_left_out(reply) => Some(reply.tool_calls()),
+            _ => None,
+        })
+        .flatten()
+        .map(|call| fit_name(&call.name))
+        .collect()
 }

@@ -9,8 +9,10 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
+use crate::model::wire::json::{Loose, Text};
+use crate::model::wire::reasoning_details::ReasoningDetails;
 use crate::model::wire::tokens::Tokens;
-use crate::model::wire::{Decoder, Events, bad_frame, json, truncated};
+use crate::model::wire::{Decoder, Events, bad_document, bad_frame, json, truncated};
 
 /// Decodes one reply.
 #[derive(Default)]
@@ -20,7 +22,9 @@ pub(super) struct ChatDecoder {
     blocks: usize,
     prose: Prose,
     calls: Vec<Call>,
+    details: ReasoningDetails,
     finish: Option<Finish>,
+    refused: bool,
     over: bool,
 }
 
@@ -52,43 +56,48 @@ enum Finish {
 }
 
 #[derive(Deserialize)]
-struct Chunk {
-    model: Option<String>,
-    choices: Option<Vec<Choice>>,
+struct Chunk<'t> {
+    #[serde(borrow)]
+    model: Option<Text<'t>>,
+    choices: Option<Vec<Choice<'t>>>,
     usage: Option<Counted>,
     error: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    #[serde(alias = "message")]
-    delta: Option<Delta>,
+struct Choice<'t> {
+    #[serde(alias = "message", borrow)]
+    delta: Option<Delta<'t>>,
     finish_reason: Option<String>,
     /// Some servers count here.
     usage: Option<Counted>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
-    content: Option<Value>,
+struct Delta<'t> {
+    #[serde(borrow)]
+    content: Option<Loose<'t>>,
     reasoning_content: Option<String>,
-    reasoning: Option<Value>,
+    reasoning: Option<Loose<'t>>,
+    reasoning_details: Option<Vec<Value>>,
     refusal: Option<String>,
-    tool_calls: Option<Vec<CallDelta>>,
+    tool_calls: Option<Vec<CallDelta<'t>>>,
 }
 
 #[derive(Deserialize)]
-struct CallDelta {
+struct CallDelta<'t> {
     index: Option<u64>,
     id: Option<String>,
-    function: Option<FunctionDelta>,
+    #[serde(borrow)]
+    function: Option<FunctionDelta<'t>>,
 }
 
 #[derive(Deserialize)]
-struct FunctionDelta {
+struct FunctionDelta<'t> {
     name: Option<String>,
     /// Text, but some servers send the object itself.
-    arguments: Option<Value>,
+    #[serde(borrow)]
+    arguments: Option<Loose<'t>>,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +136,9 @@ impl Decoder for ChatDecoder {
         if frame.event == "error" {
             return Err(body_error(data));
         }
-        match self.chunk(data, events) {
+        let mut mended = String::new();
+        let parsed = json::parse(data, &mut mended, events).map_err(|error| bad_frame(&error));
+        match parsed.and_then(|chunk| self.chunk(chunk, data, events)) {
             // The reply is whole; only its count may be lost.
             Err(error) if self.finish.is_some() && error.kind == ModelErrorKind::BadResponse => {
                 Ok(())
@@ -137,7 +148,9 @@ impl Decoder for ChatDecoder {
     }
 
     fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        self.chunk(body, events)?;
+        let mut mended = String::new();
+        let chunk = json::parse(body, &mut mended, events).map_err(|error| bad_document(&error))?;
+        self.chunk(chunk, body, events)?;
         self.end(events)
     }
 
@@ -158,8 +171,12 @@ impl Decoder for ChatDecoder {
 }
 
 impl ChatDecoder {
-    fn chunk(&mut self, data: &str, events: &mut Events) -> Result<(), ModelError> {
-        let chunk: Chunk = json::parse(data).map_err(|error| bad_frame(&error))?;
+    fn chunk(
+        &mut self,
+        chunk: Chunk<'_>,
+        data: &str,
+        events: &mut Events,
+    ) -> Result<(), ModelError> {
         if chunk.error.is_some() {
             return Err(body_error(data));
         }
@@ -173,7 +190,8 @@ impl ChatDecoder {
         };
         if !self.started {
             self.started = true;
-            events.push_back(StreamEvent::Start { model: chunk.model });
+            let model = chunk.model.map(Text::into_string);
+            events.push_back(StreamEvent::Start { model });
         }
         // We ask for one choice only.
         if let Some(choice) = choices.into_iter().next() {
@@ -189,22 +207,24 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta, events: &mut Events) -> Result<(), ModelError> {
+    fn delta(&mut self, delta: Delta<'_>, events: &mut Events) -> Result<(), ModelError> {
+        self.details
+            .add(delta.reasoning_details.unwrap_or_default());
         let reasoning = match (delta.reasoning_content, delta.reasoning) {
             (Some(text), _) if !text.is_empty() => Some(text),
-            (_, Some(Value::String(text))) => Some(text),
-            _ => None,
+            (_, Some(said)) => said.into_string(),
+            (_, None) => None,
         };
         if let Some(text) = reasoning {
             self.thinking(text, events);
         }
         match delta.content {
-            Some(Value::String(text)) => self.text(text, events),
-            Some(Value::Array(parts)) => self.parts(parts, events),
-            _ => {}
+            Some(Loose::Text(text)) => self.text(text.into_string(), events),
+            Some(Loose::Other(Value::Array(parts))) => self.parts(parts, events),
+            Some(Loose::Other(_)) | None => {}
         }
         if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
-            self.finish = Some(Finish::Refusal);
+            self.refused = true;
             self.text(text, events);
         }
         for call in delta.tool_calls.into_iter().flatten() {
@@ -281,7 +301,7 @@ impl ChatDecoder {
         }
     }
 
-    fn call(&mut self, delta: CallDelta, events: &mut Events) -> Result<(), ModelError> {
+    fn call(&mut self, delta: CallDelta<'_>, events: &mut Events) -> Result<(), ModelError> {
         let id = delta.id.unwrap_or_default();
         let (name, arguments) = delta
             .function
@@ -321,9 +341,9 @@ impl ChatDecoder {
             call.begin(next, name, events);
         }
         let arguments = match arguments {
-            Some(Value::String(text)) => text,
-            Some(Value::Null) | None => String::new(),
-            Some(other) => other.to_string(),
+            Some(Loose::Text(text)) => text.into_string(),
+            Some(Loose::Other(Value::Null)) | None => String::new(),
+            Some(Loose::Other(other)) => other.to_string(),
         };
         call.more(arguments, events);
         Ok(())
@@ -363,7 +383,12 @@ impl ChatDecoder {
             };
             events.push_back(StreamEvent::ToolCallEnd { index });
         }
+        let details = std::mem::take(&mut self.details);
+        if !details.is_empty() {
+            details.tell(self.next_block(), events);
+        }
         let reason = match self.finish {
+            _ if self.refused => StopReason::Refusal,
             Some(Finish::Length) => StopReason::Length,
             Some(Finish::Refusal) => StopReason::Refusal,
             Some(Finish::Whole) | None if calls.is_empty() => StopReason::Stop,
@@ -442,7 +467,7 @@ fn unlike(data: &str) -> ModelError {
     let says = |field: &str| {
         serde_json::from_str::<Value>(data).is_ok_and(|value| value.get(field).is_some())
     };
-    if says("message") || says("detail") {
+    if says("message") || says("detail") || says("base_resp") {
         return body_error(data);
     }
     let said: String = data.chars().take(200).collect();

@@ -14,7 +14,7 @@ use crate::message::{Image, Thinking};
 use crate::model::description::Model;
 use crate::model::wire::normalise::{Answer, Block, Turn};
 use crate::model::wire::transcript::Transcript;
-use crate::model::wire::{Dialect, bearer, write_open};
+use crate::model::wire::{Dialect, bearer, response_schema, write_open};
 use crate::model::{Request, ThinkingLevel, ToolDefinition};
 
 /// The smallest output cap that is accepted.
@@ -97,6 +97,8 @@ struct Head<'a> {
     prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<response_schema::ResponsesText<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +119,8 @@ enum Tool<'a> {
         name: &'a str,
         description: &'a str,
         parameters: &'a Value,
-        strict: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
     },
 }
 
@@ -146,7 +149,7 @@ enum Item<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         call_id: String,
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: String,
     },
     FunctionCallOutput {
@@ -199,13 +202,15 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
             .get(..ID_CHARS_MAX.min(request.session_id.len()))
             .filter(|key| !key.is_empty()),
         parallel_tool_calls: (!tools.is_empty()).then_some(true),
+        text: response_schema::responses(request),
         tools: tools
             .into_iter()
             .map(|tool| Tool::Function {
                 name: &tool.name,
                 description: &tool.description,
                 parameters: &tool.parameters,
-                strict: false,
+                // Without it the schema would be taken as a strict one.
+                strict: (model.quirks.strict_tools != Some(false)).then_some(false),
             })
             .collect(),
         instructions: Some(request.system.as_str()).filter(|text| !text.trim().is_empty()),
@@ -267,15 +272,20 @@ fn replied(blocks: Vec<Block<'_>>) -> Vec<Input<'_>> {
                 }
                 message(text, Some(signature).filter(|_| named))
             }
-            Block::Call { id, call, .. } => {
+            Block::Call {
+                id,
+                name,
+                arguments,
+                ..
+            } => {
                 let (call_id, item_id) = split_id(&id);
                 Input::Item(Item::FunctionCall {
                     id: item_id
                         .filter(|id| named && id.starts_with("fc") && id.len() <= ID_CHARS_MAX)
                         .map(str::to_owned),
                     call_id: call_id.to_owned(),
-                    name: &call.name,
-                    arguments: call.arguments.to_string(),
+                    name,
+                    arguments: arguments.to_string(),
                 })
             }
             Block::Image(_) => continue,

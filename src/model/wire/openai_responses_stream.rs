@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::message::StopReason;
@@ -10,15 +9,22 @@ use crate::model::StreamEvent;
 use crate::model::classify::body_error;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::sse::Frame;
+use crate::model::wire::json::{Loose, Text};
 use crate::model::wire::openai_responses::MessageSignature;
+use crate::model::wire::openai_responses_event::{Counted, Event, Incomplete, Response};
 use crate::model::wire::tokens::Tokens;
-use crate::model::wire::{Decoder, Events, bad_frame, disorder, json, truncated, without};
+use crate::model::wire::{
+    Decoder, Events, bad_document, bad_frame, disorder, json, truncated, without,
+};
 
 /// Decodes one reply.
 #[derive(Default)]
 pub(super) struct ResponsesDecoder {
     started: bool,
     items: BTreeMap<u64, Open>,
+    /// The keys of the items that are told apart by their ids: llama.cpp
+    /// numbers none.
+    ids: BTreeMap<String, u64>,
     calls: bool,
     refused: bool,
     over: bool,
@@ -44,72 +50,22 @@ enum Open {
     Closed,
 }
 
-/// Any event: flat, because a tagged enum would buffer every delta.
-#[derive(Deserialize)]
-struct Event {
-    #[serde(rename = "type", default)]
-    kind: String,
-    output_index: Option<u64>,
-    summary_index: Option<u64>,
-    /// Text in all the events that we know.
-    delta: Option<Value>,
-    arguments: Option<Value>,
-    item: Option<Value>,
-    response: Option<Response>,
-    error: Option<Value>,
-    code: Option<Value>,
-    message: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    model: Option<String>,
-    status: Option<String>,
-    output: Option<Vec<Value>>,
-    usage: Option<Counted>,
-    error: Option<Value>,
-    incomplete_details: Option<Incomplete>,
-}
-
-#[derive(Deserialize)]
-struct Incomplete {
-    reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Counted {
-    input_tokens: Option<f64>,
-    output_tokens: Option<f64>,
-    input_tokens_details: Option<InputDetails>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Deserialize)]
-struct InputDetails {
-    cached_tokens: Option<f64>,
-    cache_write_tokens: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct OutputDetails {
-    reasoning_tokens: Option<f64>,
-}
-
 impl Decoder for ResponsesDecoder {
     fn frame(&mut self, frame: &Frame, events: &mut Events) -> Result<(), ModelError> {
         if self.over || frame.data == "[DONE]" {
             return Ok(());
         }
-        let mut event: Event = match json::parse(&frame.data) {
+        let mut mended = String::new();
+        let mut event: Event<'_> = match json::parse(&frame.data, &mut mended, events) {
             Ok(event) => event,
             Err(_) if frame.event == "error" => return Err(body_error(&frame.data)),
             Err(error) => return Err(bad_frame(&error)),
         };
         let kind = match std::mem::take(&mut event.kind) {
-            kind if kind.is_empty() => frame.event.clone(),
+            kind if kind.is_empty() => Text(frame.event.as_str().into()),
             kind => kind,
         };
-        match kind.as_str() {
+        match &*kind {
             "error" => return Err(reported(event)),
             "" if event.error.is_some() => return Err(reported(event)),
             "response.created" | "response.in_progress" | "response.queued" => {
@@ -117,11 +73,16 @@ impl Decoder for ResponsesDecoder {
             }
             "response.output_item.added" => {
                 let item = event.item.ok_or_else(|| without("an item"))?;
-                self.open(event.output_index.unwrap_or_default(), &item, events)?;
+                let known = self.ids.contains_key(text_of(&item, "id"));
+                let key = match event.output_index {
+                    None if !known => self.items.len() as u64,
+                    number => self.key(number, text_of(&item, "id")),
+                };
+                self.open(key, &item, events)?;
             }
             "response.output_item.done" => {
                 let item = event.item.ok_or_else(|| without("an item"))?;
-                let key = event.output_index.unwrap_or_default();
+                let key = self.key(event.output_index, text_of(&item, "id"));
                 if !self.items.contains_key(&key) {
                     self.open(key, &item, events)?;
                 }
@@ -142,7 +103,9 @@ impl Decoder for ResponsesDecoder {
     }
 
     fn document(&mut self, body: &str, events: &mut Events) -> Result<(), ModelError> {
-        let value: Value = json::parse(body).map_err(|error| bad_frame(&error))?;
+        let mut mended = String::new();
+        let value: Value =
+            json::parse(body, &mut mended, events).map_err(|error| bad_document(&error))?;
         let says = |field: &str| value.get(field).is_some_and(|value| !value.is_null());
         if !says("output")
             && !says("status")
@@ -173,6 +136,15 @@ impl ResponsesDecoder {
             self.started = true;
             events.push_back(StreamEvent::Start { model });
         }
+    }
+
+    /// Which item an event is about: the one with this number, else the one with
+    /// this id, else the newest.
+    fn key(&self, number: Option<u64>, id: &str) -> u64 {
+        number
+            .or_else(|| self.ids.get(id).copied())
+            .or_else(|| self.items.keys().next_back().copied())
+            .unwrap_or_default()
     }
 
     fn open(&mut self, key: u64, item: &Value, events: &mut Events) -> Result<(), ModelError> {
@@ -211,10 +183,16 @@ impl ResponsesDecoder {
             _ => Open::Ignored,
         };
         self.items.insert(key, open);
+        self.ids.insert(text_of(item, "id").to_owned(), key);
         Ok(())
     }
 
-    fn delta(&mut self, kind: &str, event: Event, events: &mut Events) -> Result<(), ModelError> {
+    fn delta(
+        &mut self,
+        kind: &str,
+        event: Event<'_>,
+        events: &mut Events,
+    ) -> Result<(), ModelError> {
         let says = match kind {
             "response.output_text.delta" | "response.refusal.delta" => Says::Text,
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
@@ -225,15 +203,18 @@ impl ResponsesDecoder {
             "response.function_call_arguments.done" => Says::AllArguments,
             _ => return Ok(()),
         };
-        let key = event.output_index.unwrap_or_default();
+        let key = self.key(
+            event.output_index,
+            event.item_id.as_deref().unwrap_or_default(),
+        );
         self.refused |= kind == "response.refusal.delta";
         let delta = match says {
             Says::AllArguments => event.arguments,
             // The parts of a summary are paragraphs.
-            Says::ThinkingPart => Some("\n\n".into()),
+            Says::ThinkingPart => Some(Loose::Text(Text("\n\n".into()))),
             Says::Text | Says::Thinking | Says::Arguments => event.delta,
         };
-        let Some(Value::String(delta)) = delta else {
+        let Some(delta) = delta.and_then(Loose::into_string) else {
             return Err(without("a delta"));
         };
         let open = self
@@ -450,7 +431,7 @@ fn failed(error: Option<Value>) -> ModelError {
 }
 
 /// An `error` event: its fields are its own, or those of an object inside.
-fn reported(event: Event) -> ModelError {
+fn reported(event: Event<'_>) -> ModelError {
     if event.error.as_ref().is_some_and(|error| !error.is_null()) {
         return failed(event.error);
     }

@@ -14,11 +14,32 @@ use crate::model::wire::write_json;
 /// all up to it. The only bytes that a later body does not repeat.
 const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
-/// Who speaks, where messages are made of blocks.
+/// Who speaks, where messages are made of blocks. What one role says without a
+/// break is one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
+    /// Anthropic's user, whose newest block bears the mark.
     User,
+    /// Anthropic's assistant.
     Assistant,
+    /// Google's user.
+    GoogleUser,
+    /// Results of calls, which Google wants in a content of their own.
+    GoogleResults,
+    /// Google's model.
+    GoogleModel,
+}
+
+impl Role {
+    /// The message up to its first block.
+    fn opening(self) -> &'static [u8] {
+        match self {
+            Self::User => br#"{"role":"user","content":["#,
+            Self::Assistant => br#"{"role":"assistant","content":["#,
+            Self::GoogleUser | Self::GoogleResults => br#"{"role":"user","parts":["#,
+            Self::GoogleModel => br#"{"role":"model","parts":["#,
+        }
+    }
 }
 
 /// A body that is open at its end.
@@ -57,6 +78,14 @@ impl Transcript {
         write_json(&mut self.bytes, item);
     }
 
+    /// Adds an item of the user's side to the list, whose last field is a list
+    /// of parts. The last of these may bear the mark.
+    pub(super) fn parts_item(&mut self, item: &impl Serialize) {
+        self.item(item);
+        let inside = self.bytes.strip_suffix(b"]}").unwrap_or(&self.bytes);
+        self.user_end = Some(inside.len() - self.head_bytes);
+    }
+
     /// Adds a block to the message that is open, or to a new one when that is
     /// not of `role`.
     pub(super) fn block(&mut self, role: Role, block: &impl Serialize) {
@@ -65,10 +94,7 @@ impl Transcript {
                 self.bytes.extend_from_slice(b"]}");
             }
             self.separate();
-            self.bytes.extend_from_slice(match role {
-                Role::User => br#"{"role":"user","content":["#,
-                Role::Assistant => br#"{"role":"assistant","content":["#,
-            });
+            self.bytes.extend_from_slice(role.opening());
             self.role = Some(role);
         }
         self.separate();

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use crate::clock;
-use crate::event::CompactReason;
+use crate::event::{CompactReason, EventKind, ModelUsed, ModelsUsed, Warning};
 use crate::message::{Message, Usage, UserMessage};
-use crate::model::{ModelErrorKind, Request, ThinkingLevel};
+use crate::model::{Client, Model, ModelErrorKind, Request, Talk, ThinkingLevel};
 use crate::session::engine::Engine;
 use crate::session::estimate::{self, text_tokens};
+use crate::session::feed::Feed;
 use crate::session::gate::NextCall;
 use crate::session::options::{Chunks, Sampling};
 use crate::session::sample::{Sampled, Sampler};
@@ -19,10 +20,23 @@ use crate::session::stop::Stop;
 use super::run::{Outline, Wanted};
 use super::summary::{self, SummaryRequest};
 
+/// Why no summary is asked for.
+pub(super) const NO_BUDGET: &str = "the budget has no room for a summary";
+
 /// What the calls for a summary used.
+#[derive(Default)]
 pub(super) struct Spent {
-    pub(super) usage: Usage,
-    pub(super) cost_usd: Option<f64>,
+    /// By model.
+    pub(super) models: ModelsUsed,
+}
+
+impl Spent {
+    /// All of it.
+    pub(super) fn total(&self) -> ModelUsed {
+        let mut total = ModelUsed::default();
+        self.models.values().for_each(|used| total.add(used));
+        total
+    }
 }
 
 /// Why there is no summary.
@@ -46,14 +60,14 @@ impl Engine {
             return Err(unusable("what could be summarised is too little"));
         }
         let sum = |count: fn(&SummaryRequest) -> u64| outline.requests.iter().map(count).sum();
-        let calls = NextCall {
-            first: false,
-            prompt_tokens: sum(|request| text_tokens(&request.text)),
-            output_tokens: sum(|request| request.output_tokens),
-            model: self.model(),
-        };
-        if !self.accounts.affords(calls) {
-            return Err(unusable("the budget has no room for a summary"));
+        let (prompt_tokens, output_tokens) = (
+            sum(|request| text_tokens(&request.text)),
+            sum(|request| request.output_tokens),
+        );
+        let model = outline.requests.first().map(|first| self.writer(first));
+        let model = model.unwrap_or(self.model());
+        if !self.affords(model, prompt_tokens, output_tokens) {
+            return Err(unusable(NO_BUDGET));
         }
         let mut parts = Vec::new();
         for request in &outline.requests {
@@ -62,15 +76,71 @@ impl Engine {
         Ok(summary::join(&parts))
     }
 
-    /// One part of the summary.
+    /// One part of the summary: by the small model, if there is one and it can,
+    /// else by the one that is asked or by what takes over from it.
     pub(super) async fn ask(
         &mut self,
         question: &SummaryRequest,
         wanted: &Wanted<'_>,
         spent: &mut Spent,
     ) -> Result<String, NoSummary> {
+        if let Some(small) = self.small_for(question).cloned() {
+            let why = match self.ask_of(&small, question, wanted).await {
+                Ok(sampled) => match self.take_summary(&sampled, small.model(), question, spent) {
+                    Err(NoSummary::Unusable(why)) => why,
+                    kept => return kept,
+                },
+                Err(stop @ (Stop::Model { .. } | Stop::Incomplete(_))) => stop.to_string(),
+                Err(stop) => return Err(no_summary(stop)),
+            };
+            self.go_without_small(&small, &why, wanted.feed).await;
+            room_for(question)(self, self.model()).map_err(NoSummary::Unusable)?;
+        }
+        loop {
+            // A clone: what the client remembers of the conversation stays.
+            let client = self.asking.client.clone();
+            match self.ask_of(&client, question, wanted).await {
+                Ok(sampled) => return self.take_summary(&sampled, client.model(), question, spent),
+                Err(stop) => {
+                    let others = self.fall_back(&stop, room_for(question), wanted.feed);
+                    if !others.await.map_err(NoSummary::Stop)? {
+                        return Err(no_summary(stop));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The model that writes a summary.
+    pub(super) fn writer(&self, question: &SummaryRequest) -> &Model {
+        let small = self.small_for(question);
+        small.unwrap_or(&self.asking.client).model()
+    }
+
+    fn small_for(&self, question: &SummaryRequest) -> Option<&Client> {
+        let small = self.small.as_ref();
+        small.filter(|small| fits(question, small.model()))
+    }
+
+    /// Whether there is money and room for such calls of `model`.
+    pub(super) fn affords(&self, model: &Model, prompt_tokens: u64, output_tokens: u64) -> bool {
+        self.accounts.affords(NextCall {
+            first: false,
+            prompt_tokens,
+            output_tokens,
+            model,
+        })
+    }
+
+    async fn ask_of(
+        &mut self,
+        writer: &Client,
+        question: &SummaryRequest,
+        wanted: &Wanted<'_>,
+    ) -> Result<Sampled, Stop> {
+        let model = writer.model();
         let sampling = Sampling {
-            max_output_tokens: question.output_tokens,
+            max_output_tokens: question.output_tokens.min(model.max_output_tokens),
             chunks: Chunks::None,
             ..self.sampling.clone()
         };
@@ -80,44 +150,84 @@ impl Engine {
             messages: Arc::new(vec![Arc::new(Message::User(message))]),
             tools: Arc::from([]),
             // A summary needs care, but no long reflection.
-            thinking: self.model().clamp_thinking(ThinkingLevel::Low),
+            thinking: model.clamp_thinking(ThinkingLevel::Low),
             max_output_tokens: sampling.max_output_tokens,
             temperature: sampling.temperature,
+            response_format: None,
             session_id: self.id.clone(),
         };
-        let sampler = Sampler {
-            client: &self.asking.client,
+        let client = writer.about(Talk::Summary);
+        let mut sampler = Sampler {
+            client: &client,
             sampling: &sampling,
             deadline: self.deadline,
             activity: &self.activity,
             hooks: &self.hooks,
             feed: wanted.feed.clone(),
+            accounts: &mut self.accounts,
+            prompt_tokens: text_tokens(&question.text),
         };
-        let sampled = sampler.reply(&request, wanted.interrupt).await;
-        let sampled = sampled.map_err(no_summary)?;
-        self.book_summary(&sampled, text_tokens(&question.text), spent);
-        summary::accept(&sampled.message).map_err(|why| NoSummary::Unusable(why.to_owned()))
+        sampler.reply(&request, wanted.interrupt).await
     }
 
-    fn book_summary(&mut self, sampled: &Sampled, prompt_tokens: u64, spent: &mut Spent) {
+    /// The small model failed: it is not tried again.
+    async fn go_without_small(&mut self, small: &Client, why: &str, feed: &Feed) {
+        self.small = None;
+        let (small, main) = (small.model().full_id(), self.model().full_id());
+        feed.send(EventKind::Warning(Warning {
+            code: "small_model".to_owned(),
+            message: format!("{main} writes summaries instead of {small}: {why}"),
+        }))
+        .await;
+    }
+
+    /// Books a summary and looks at it.
+    fn take_summary(
+        &mut self,
+        sampled: &Sampled,
+        model: &Model,
+        question: &SummaryRequest,
+        spent: &mut Spent,
+    ) -> Result<String, NoSummary> {
+        self.accounts.take_up(model);
         let reply = &sampled.message;
-        if sampled.usage_known {
-            self.accounts.book_summary(&reply.usage);
-            spent.usage.add(&reply.usage);
+        let used = if sampled.usage_known {
+            self.accounts.book_aside(&reply.usage);
+            let cost_usd = model.price.as_ref().map(|_| reply.usage.cost.total);
+            ModelUsed::reply(&reply.usage, cost_usd)
         } else {
             let mut usage = Usage {
-                input: prompt_tokens,
+                input: text_tokens(&question.text),
                 output: estimate::reply_tokens(reply),
                 ..Usage::default()
             };
-            usage.cost = self.model().cost(&usage).unwrap_or_default();
-            self.accounts.book_summary_estimate(&usage);
-        }
-        let known = sampled.usage_known && self.model().price.is_some();
-        spent.cost_usd = match spent.cost_usd {
-            Some(cost) if known => Some(cost + reply.usage.cost.total),
-            _ => None,
+            usage.cost = model.cost(&usage).unwrap_or_default();
+            self.accounts.book_aside_estimate(&usage);
+            ModelUsed::reply(&Usage::default(), None)
         };
+        let known = spent.models.entry(model.full_id()).or_default();
+        known.add(&used);
+        summary::accept(reply).map_err(|why| NoSummary::Unusable(why.to_owned()))
+    }
+}
+
+/// Whether a model can take a question whole.
+fn fits(question: &SummaryRequest, model: &Model) -> bool {
+    let answer = question.output_tokens.min(model.max_output_tokens);
+    text_tokens(&question.text).saturating_add(answer) <= model.context_window
+}
+
+/// Whether a model can be asked a question, and why not.
+fn room_for(question: &SummaryRequest) -> impl Fn(&Engine, &Model) -> Result<(), String> {
+    |engine, model| {
+        let prompt_tokens = text_tokens(&question.text);
+        if !fits(question, model) {
+            return Err("its window is too small for what it should summarise".to_owned());
+        }
+        match engine.affords(model, prompt_tokens, question.output_tokens) {
+            true => Ok(()),
+            false => Err(NO_BUDGET.to_owned()),
+        }
     }
 }
 
@@ -137,7 +247,11 @@ fn no_summary(stop: Stop) -> NoSummary {
     let hopeless = match &stop {
         Stop::Model { error, .. } => matches!(
             error.kind,
-            ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Script
+            ModelErrorKind::Auth
+                | ModelErrorKind::Quota
+                | ModelErrorKind::Script
+                | ModelErrorKind::Replay
+                | ModelErrorKind::Setup
         ),
         Stop::Incomplete(_) => false,
         Stop::Interrupted(_)
@@ -145,6 +259,7 @@ fn no_summary(stop: Stop) -> NoSummary {
         | Stop::Denied(_)
         | Stop::NoModel(_)
         | Stop::Store(_)
+        | Stop::InvalidResponse(_)
         | Stop::UnknownPrice(_) => true,
     };
     if hopeless {

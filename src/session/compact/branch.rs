@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::event::CompactReason;
-use crate::message::{Message, Usage};
+use crate::event::{self, CompactReason, EventKind};
+use crate::message::Message;
 use crate::session::engine::Engine;
 use crate::session::estimate::text_tokens;
-use crate::session::gate::NextCall;
 use crate::session::interrupt::Interrupt;
 use crate::session::refusal::SessionError;
 use crate::store::{EntryId, EntryKind, SessionTree};
 
-use super::ask::{NoSummary, Spent};
+use super::ask::{NO_BUDGET, NoSummary, Spent};
 use super::files::TouchedFiles;
 use super::run::Wanted;
 use super::summary;
@@ -47,22 +46,18 @@ impl Engine {
     ) -> Result<EntryKind, SessionError> {
         let window = self.model().context_window;
         let reserve = self.compaction.reserve_in(window);
-        let room = window.saturating_sub(reserve);
-        let question = summary::branch_request(left, instructions, reserve, room);
-        let call = NextCall {
-            first: false,
-            prompt_tokens: text_tokens(&question.text),
-            output_tokens: question.output_tokens,
-            model: self.model(),
-        };
-        if !self.accounts.affords(call) {
-            let why = "the budget has no room for a summary";
-            return Err(SessionError::NotSummarised(why.to_owned()));
+        let room = self.compaction.question_room(window);
+        let mut question = summary::branch_request(left, instructions, reserve, room);
+        question.output_tokens = question.output_tokens.min(self.model().max_output_tokens);
+        let prompt_tokens = text_tokens(&question.text);
+        if !self.affords(
+            self.writer(&question),
+            prompt_tokens,
+            question.output_tokens,
+        ) {
+            return Err(SessionError::NotSummarised(NO_BUDGET.to_owned()));
         }
-        let mut spent = Spent {
-            usage: Usage::default(),
-            cost_usd: Some(0.0),
-        };
+        let mut spent = Spent::default();
         let feed = self.feed.clone();
         let wanted = Wanted {
             reason: CompactReason::Manual,
@@ -70,12 +65,29 @@ impl Engine {
             interrupt,
             feed: &feed,
         };
-        let asked = self.ask(&question, &wanted, &mut spent).await;
+        let watchdog = self.watchdog(interrupt);
+        let asked = tokio::select! {
+            biased;
+            asked = self.ask(&question, &wanted, &mut spent) => asked,
+            never = watchdog => match never {},
+        };
+        // What was paid is told whatever becomes of the file.
+        let recalled = self.recall_model();
         self.publish();
-        let text = asked.map_err(|no| match no {
+        let asked = asked.map_err(|no| match no {
             NoSummary::Stop(stop) => stop.into(),
             NoSummary::Unusable(why) => SessionError::NotSummarised(why),
-        })?;
+        });
+        let total = spent.total();
+        feed.send(EventKind::BranchSummary(event::BranchSummary {
+            err_msg: asked.as_ref().err().map(SessionError::to_string),
+            usage: total.usage,
+            cost_usd: total.cost_usd,
+            models: spent.models,
+        }))
+        .await;
+        recalled?;
+        let text = asked?;
         let mut files = TouchedFiles::default();
         for message in left {
             files.note(message);

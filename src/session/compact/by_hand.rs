@@ -19,25 +19,14 @@ impl Session {
         self.cancel().await;
         self.desk.at_rest().await;
         let interrupt = Interrupt::default();
-        let afterwards = Afterwards(self);
-        let mut lease = self.desk.lease(&interrupt)?;
+        let mut lease = self.lease(&interrupt)?;
         let outcome = lease.engine().compact_by_hand(instructions, &interrupt);
         let outcome = outcome.await;
         drop(lease);
-        drop(afterwards);
         match outcome? {
             Outcome::Done(compacted) => Ok(compacted),
             Outcome::Nothing => Err(SessionError::NothingToCompact),
             Outcome::Failed(why) => Err(SessionError::NotCompacted(why)),
         }
-    }
-}
-
-/// Takes up what came meanwhile, also when the work is dropped.
-struct Afterwards<'s>(&'s Session);
-
-impl Drop for Afterwards<'_> {
-    fn drop(&mut self) {
-        self.0.go_on();
     }
 }

@@ -42,6 +42,10 @@ pub struct Compaction {
     pub min_reduction: f64,
 }
 
+/// The part of the room that a question for a summary may fill: tokens are
+/// estimated.
+const ROOM_SHARE: (u64, u64) = (3, 4);
+
 impl Compaction {
     /// The tokens that a request may have in a window; of a small one at least
     /// half, whatever the reserve.
@@ -52,6 +56,12 @@ impl Compaction {
     /// The reserve in a window.
     pub(super) fn reserve_in(&self, window: u64) -> u64 {
         window - self.tokens_max(window)
+    }
+
+    /// The most tokens of a question for a summary, of the window that its answer
+    /// leaves.
+    pub(super) fn question_room(&self, window: u64) -> u64 {
+        window.saturating_sub(self.reserve_in(window)) * ROOM_SHARE.0 / ROOM_SHARE.1
     }
 
     /// The newest tokens that stay: in a small window not so many that nothing

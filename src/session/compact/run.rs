@@ -8,11 +8,10 @@ use crate::event::{
     CompactExec, CompactReason, CompactStart, ConversationUsage, EventKind, Warning, WindowUsage,
 };
 use crate::hook::CompactVerdict;
-use crate::message::Usage;
 use crate::session::engine::Engine;
 use crate::session::estimate;
 use crate::session::feed::Feed;
-use crate::session::interrupt::{self, Interrupt};
+use crate::session::interrupt::Interrupt;
 use crate::session::stop::Stop;
 use crate::store::{EntryId, EntryKind, StoreError};
 
@@ -20,10 +19,6 @@ use super::ask::{NoSummary, Spent};
 use super::fallback::{Form, Goal, Shortened, shorten};
 use super::plan::CompactionPlan;
 use super::summary::SummaryRequest;
-
-/// Of the window that a summary's answer leaves, what its question is
-/// estimated at: estimates are rough.
-const ROOM_SHARE: (u64, u64) = (3, 4);
 
 /// What a compaction is asked for.
 pub(in crate::session) struct Wanted<'w> {
@@ -90,13 +85,7 @@ impl Engine {
         instructions: Option<&str>,
         interrupt: &Interrupt,
     ) -> Result<Outcome, Stop> {
-        let watchdog = interrupt::watch(
-            interrupt.clone(),
-            self.deadline,
-            self.accounts.limits().idle_timeout,
-            self.activity.clone(),
-        );
-        self.activity.touch();
+        let watchdog = self.watchdog(interrupt);
         let feed = self.feed.clone();
         let wanted = Wanted {
             reason: CompactReason::Manual,
@@ -109,8 +98,9 @@ impl Engine {
             outcome = self.compact(&wanted) => outcome,
             never = watchdog => match never {},
         };
+        let recalled = self.recall_model();
         self.publish();
-        outcome
+        outcome.and_then(|outcome| Ok(recalled.map(|()| outcome)?))
     }
 
     /// Makes the conversation shorter. It is as before when this fails.
@@ -130,11 +120,9 @@ impl Engine {
             token_before: outline.tokens_before,
         };
         wanted.feed.send(EventKind::CompactStart(start)).await;
-        let mut spent = Spent {
-            usage: Usage::default(),
-            cost_usd: Some(0.0),
-        };
+        let mut spent = Spent::default();
         let outcome = self.work(&outline, wanted, &mut spent).await;
+        let total = spent.total();
         let done = match &outcome {
             Ok(Outcome::Done(done)) => Some(done),
             Ok(_) | Err(_) => None,
@@ -154,8 +142,9 @@ impl Engine {
             } else {
                 after as f64 / before as f64
             },
-            usage: spent.usage,
-            cost_usd: spent.cost_usd,
+            usage: total.usage,
+            cost_usd: total.cost_usd,
+            models: spent.models,
             aborted: done.is_none(),
             will_retry: done.is_some() && wanted.reason == CompactReason::Overflow,
         };
@@ -198,7 +187,7 @@ impl Engine {
             CompactReason::Overflow => smaller.min((window - window / 8) as f64 * scale),
         };
         let reserve = settings.reserve_in(window);
-        let room = window.saturating_sub(reserve) * ROOM_SHARE.0 / ROOM_SHARE.1;
+        let room = settings.question_room(window);
         let mut requests = plan.summary_requests(wanted.instructions, reserve, room);
         for request in &mut requests {
             request.output_tokens = request.output_tokens.min(answer);

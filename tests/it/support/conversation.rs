@@ -19,7 +19,7 @@ use serde_json::json;
 
 /// The session that `words` describe. Entry n, from 0, has the id `0000000n`.
 pub(crate) fn conversation(words: &str) -> SessionTree {
-    let mut tree = SessionTree::new(Header::new("/work"));
+    let mut tree = SessionTree::new(Header::new("/srv/project"));
     let mut open: Vec<ToolCall> = Vec::new();
     for (at, word) in words.split_whitespace().enumerate() {
         let kind = kind_of(word, at, &mut open);

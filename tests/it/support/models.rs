@@ -6,12 +6,28 @@ use agent::message::{
     AssistantMessage, Content, Message, StopReason, Thinking, ToolCall, ToolResult, Usage,
     UserMessage,
 };
-use agent::model::{Model, Request, ThinkingLevel, ToolDefinition, resolve};
+use agent::model::{Model, Price, Request, ThinkingLevel, ToolDefinition, resolve};
 use serde_json::{Value, json};
 
 /// A model of the catalog.
 pub(crate) fn model(name: &str) -> Model {
     resolve(name, None).expect("the catalog has it")
+}
+
+/// A scripted model of this name, priced at zero.
+pub(crate) fn scripted(name: &str) -> Model {
+    resolve(&format!("scripted/{name}"), None).expect("it names a script")
+}
+
+/// The same at so many dollars a million tokens, in and out.
+pub(crate) fn priced(name: &str, dollars: f64) -> Model {
+    let mut model = scripted(name);
+    model.price = Some(Price {
+        input: dollars,
+        output: dollars,
+        ..Price::default()
+    });
+    model
 }
 
 /// A request with two tools, out of order.
@@ -28,6 +44,7 @@ pub(crate) fn request(messages: Vec<Message>) -> Request {
         thinking: ThinkingLevel::Off,
         max_output_tokens: 8000,
         temperature: None,
+        response_format: None,
         session_id: "session-1".to_owned(),
     }
 }

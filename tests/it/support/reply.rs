@@ -142,6 +142,16 @@ impl Response {
             .body(body.to_string())
     }
 
+    /// The same for a mocked server.
+    pub fn into_template(self) -> wiremock::ResponseTemplate {
+        let mut template = wiremock::ResponseTemplate::new(self.status);
+        for (name, value) in &self.headers {
+            template = template.insert_header(name.as_str(), value.as_str());
+        }
+        let mime = self.headers.iter().find(|(name, _)| name == "content-type");
+        template.set_body_raw(self.body, mime.map_or("", |(_, value)| value))
+    }
+
     /// The body so far.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()

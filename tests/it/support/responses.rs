@@ -10,6 +10,12 @@ pub fn text_item(text: &str) -> Value {
         "content": [{"type": "output_text", "text": text, "annotations": []}]})
 }
 
+/// Reasoning, with a summary of one text and what only the provider can read.
+pub fn reasoning_item(summary: &str) -> Value {
+    json!({"type": "reasoning", "id": "rs_test", "encrypted_content": "gAAAA",
+        "summary": [{"type": "summary_text", "text": summary}]})
+}
+
 /// A tool call.
 pub fn call_item(id: &str, name: &str, arguments: &Value) -> Value {
     json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": name,
@@ -24,19 +30,32 @@ pub fn reply(items: &[Value]) -> Response {
     );
     for (at, item) in items.iter().enumerate() {
         let mut start = item.clone();
-        start["status"] = "in_progress".into();
-        let (kind, text) = if item["type"] == "message" {
-            start["content"] = json!([]);
-            ("response.output_text.delta", &item["content"][0]["text"])
-        } else {
-            start["arguments"] = "".into();
-            ("response.function_call_arguments.delta", &item["arguments"])
+        let (kind, text) = match item["type"].as_str() {
+            Some("message") => {
+                start["content"] = json!([]);
+                ("response.output_text.delta", &item["content"][0]["text"])
+            }
+            Some("reasoning") => {
+                start["summary"] = json!([]);
+                let kind = "response.reasoning_summary_text.delta";
+                (kind, &item["summary"][0]["text"])
+            }
+            _ => {
+                start["arguments"] = "".into();
+                ("response.function_call_arguments.delta", &item["arguments"])
+            }
         };
+        if item["type"] != "reasoning" {
+            start["status"] = "in_progress".into();
+        }
         body += &event(
             "response.output_item.added",
             json!({"output_index": at, "item": start}),
         );
-        body += &event(kind, json!({"output_index": at, "delta": text}));
+        body += &event(
+            kind,
+            json!({"output_index": at, "summary_index": 0, "delta": text}),
+        );
         body += &event(
             "response.output_item.done",
             json!({"output_index": at, "item": item}),

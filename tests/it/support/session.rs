@@ -19,8 +19,8 @@ use agent::message::Message;
 use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
 use agent::policy::{Mode, Permissions, Policy, Surroundings};
 use agent::session::{
-    Answer, Compaction, Interrupt, Limits, PromptOptions, QueueModes, Session, SessionError,
-    SessionOptions, Stop, Workbench, WorkingCopy,
+    Answer, Compaction, Interrupt, Limits, PromptOptions, QueueModes, ResponseSchema, ResponseSpec,
+    Session, SessionError, SessionOptions, Stop, Workbench, WorkingCopy,
 };
 use agent::store::{Durability, Header, Store};
 use agent::tool::{CommandSettings, Place, Toolset};
@@ -61,6 +61,12 @@ pub(crate) struct Stage {
     pub(crate) on_disk: bool,
     /// None.
     pub(crate) resources: Resources,
+    /// None.
+    pub(crate) response: Option<ResponseSpec>,
+    /// None but those added.
+    fallbacks: Vec<(Model, Value)>,
+    /// None.
+    small: Option<(Model, Value)>,
 }
 
 impl Stage {
@@ -83,6 +89,9 @@ impl Stage {
             queue: QueueModes::default(),
             on_disk: false,
             resources: Resources::default(),
+            response: None,
+            fallbacks: Vec::new(),
+            small: None,
         }
     }
 
@@ -107,6 +116,19 @@ impl Stage {
         self
     }
 
+    /// Adds a model that takes over, and plays these replies, all of them when it
+    /// is asked at all.
+    pub(crate) fn fallback(mut self, model: Model, replies: Value) -> Self {
+        self.fallbacks.push((model, replies));
+        self
+    }
+
+    /// The model that writes summaries, and its replies.
+    pub(crate) fn small(mut self, model: Model, replies: Value) -> Self {
+        self.small = Some((model, replies));
+        self
+    }
+
     /// Adds a hook.
     pub(crate) fn hook(mut self, hook: impl Hook + 'static) -> Self {
         self.hooks = self.hooks.with_hook(Arc::new(hook));
@@ -116,6 +138,13 @@ impl Stage {
     /// Allows writing in the workspace.
     pub(crate) fn edits(mut self) -> Self {
         self.permissions.mode = Mode::AcceptEdits;
+        self
+    }
+
+    /// Final answers must fit this schema, and are asked for again so often.
+    pub(crate) fn answers(mut self, schema: Value, repairs: u32) -> Self {
+        let schema = Arc::new(ResponseSchema::compile(schema).unwrap());
+        self.response = Some(ResponseSpec { schema, repairs });
         self
     }
 
@@ -158,7 +187,18 @@ impl Stage {
         let script = Script::parse(&self.script.to_string(), "replies.yaml").unwrap();
         let options = ClientOptions::new(activity.clone());
         let client = Client::scripted(self.model.clone(), script, options);
-        let mut options = SessionOptions::new(client, activity, &workspace, events);
+        let mut options = SessionOptions::new(client, activity.clone(), &workspace, events);
+        let mut spare = |(model, replies): &(Model, Value)| {
+            let script = json!({"strict": true, "replies": replies}).to_string();
+            let script = Script::parse(&script, "spare.yaml").unwrap();
+            let asking = ClientOptions::new(activity.clone());
+            let client = Client::scripted(model.clone(), script, asking);
+            options.models = options.models.clone().with_client(client);
+            model.full_id()
+        };
+        let fallbacks = self.fallbacks.iter().map(&mut spare).collect();
+        options.small_model = self.small.as_ref().map(&mut spare);
+        options.fallback_models = fallbacks;
         options.workbench = self.workbench(&workspace);
         options.working_copy = WorkingCopy::new(
             workspace.clone(),
@@ -178,6 +218,7 @@ impl Stage {
         options.resources = Arc::new(self.resources.clone());
         options.compaction = self.compaction;
         options.queue = self.queue;
+        options.response = self.response.clone();
         options
     }
 

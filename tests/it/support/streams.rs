@@ -2,7 +2,7 @@
 
 use agent::message::AssistantMessage;
 use agent::model::{
-    Assembler, Model, ModelError, ModelErrorKind, Request, SseDecoder, StreamEvent, wire,
+    Assembler, Model, ModelError, ModelErrorKind, ReplyBody, Request, StreamEvent, wire,
 };
 use serde_json::{Value, json};
 
@@ -11,21 +11,30 @@ pub(crate) fn decode(
     model: &Model,
     pieces: &[&[u8]],
 ) -> (Vec<StreamEvent>, Result<(), ModelError>) {
-    let mut sse = SseDecoder::new();
-    let mut decoder = wire::decoder(model);
+    let mut body = ReplyBody::new(model);
     let mut events = wire::Events::new();
-    let mut frames = Vec::new();
     for piece in pieces {
-        sse.push(piece, &mut frames).expect("small");
-    }
-    sse.finish(&mut frames).expect("small");
-    for frame in frames {
-        if let Err(error) = decoder.frame(&frame, &mut events) {
+        if let Err(error) = body.push(piece, &mut events) {
             return (events.into(), Err(error));
         }
     }
-    let outcome = decoder.end(&mut events);
+    let outcome = body.end(&mut events);
     (events.into(), outcome)
+}
+
+/// The bytes in pieces of these sizes, over and over.
+pub(crate) fn pieces<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    for size in sizes.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (piece, after) = rest.split_at((*size).min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
 }
 
 /// The message of a whole stream.
@@ -44,7 +53,11 @@ pub(crate) fn assemble_document(model: &Model, body: &str) -> Result<AssistantMe
     fold(model, events.into())
 }
 
-fn fold(model: &Model, events: Vec<StreamEvent>) -> Result<AssistantMessage, ModelError> {
+/// The message that these events are.
+pub(crate) fn fold(
+    model: &Model,
+    events: Vec<StreamEvent>,
+) -> Result<AssistantMessage, ModelError> {
     let mut assembler = Assembler::new(model);
     for event in events {
         assembler.push(event);

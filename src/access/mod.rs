@@ -1,6 +1,10 @@
 //! What a call touches. Tools state accesses, policy judges them, so that a
 //! renamed tool cannot slip past a rule.
 
+mod door;
+
+pub use door::open_judged;
+
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
