@@ -157,13 +157,18 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// The first code that is a word; a number is a status and said elsewhere.
+/// The first code that is a word; a number is a status and said elsewhere, and
+/// so is a text that is one.
 fn code_of(values: [Option<&Value>; 3]) -> Option<String> {
+    let is_status = |code: &str| {
+        code.parse()
+            .is_ok_and(|code: u16| (100..600).contains(&code))
+    };
     values
         .into_iter()
         .flatten()
-        .find_map(|value| value.as_str())
-        .filter(|code| !code.is_empty())
+        .filter_map(Value::as_str)
+        .find(|code| !code.is_empty() && !is_status(code))
         .map(str::to_owned)
 }
 

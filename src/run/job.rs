@@ -134,7 +134,9 @@ async fn converse(
     if let (None, Some(error)) = (&trouble, site.tape.leftover()) {
         trouble = Some(Trouble::of(&Stop::from(error)));
     }
-    let mut structured_output = structured.filter(|_| trouble.is_none());
+    // A signal ends the run as no success, whatever the model has said by then.
+    let signalled = matches!(interrupt.cause(), Some(Cause::Signal(_)));
+    let mut structured_output = structured.filter(|_| trouble.is_none() && !signalled);
     if let (Some(answer), Some(file)) = (&structured_output, &site.answer)
         && let Err(error) = file.write(answer.clone(), &context.settings.redactor)
     {
@@ -193,9 +195,20 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         .prefix("agent-")
         .tempdir()
         .map_err(|error| Trouble::new(Reason::Io, "scratch", error))?;
+    let file = job
+        .response
+        .as_ref()
+        .and_then(|asked| asked.file.as_deref());
+    // Whatever stops the job from here on, no answer of an earlier one is left.
+    let answer = file
+        .map(ResponseFile::prepare)
+        .transpose()
+        .map_err(|error| Trouble::new(Reason::Io, "response_file", error))?;
     let trouble = |error: WorkspaceError| Trouble::new(Reason::Config, "workspace", error);
     if job.workspace.require_clean {
-        let git = changes::git_settings(context, &job.workspace.path, scratch.path());
+        let mut git = changes::git_settings(context, &job.workspace.path, scratch.path());
+        // What was removed is no change of somebody's.
+        git.exclude.extend(file.map(Path::to_owned));
         let cancel = CancellationToken::new();
         if !workspace::is_clean(&job.workspace.path, &git, &cancel)
             .await
@@ -213,14 +226,6 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
             return Err(dirty);
         }
     }
-    let file = job
-        .response
-        .as_ref()
-        .and_then(|asked| asked.file.as_deref());
-    let answer = file
-        .map(ResponseFile::prepare)
-        .transpose()
-        .map_err(|error| Trouble::new(Reason::Io, "response_file", error))?;
     let workspace = match job.workspace.isolation {
         Isolation::None => job.workspace.path.clone(),
         Isolation::Copy => copy(&job.workspace.path, scratch.path())

@@ -137,16 +137,17 @@ pub async fn execute(
         tokio::select! {
             biased;
             Some(emission) = batch.events.recv() => batch.emit(emission, emit),
+            // Before signals: what a job has finished, a later one cannot undo.
+            Some(finished) = batch.running.join_next() => {
+                batch.drain(emit);
+                batch.finish(finished, emit);
+                batch.start_next(emit);
+            }
             number = signals.next() => {
                 if batch.interrupted_at.is_some() {
                     break;
                 }
                 batch.interrupt(Cause::Signal(number));
-            }
-            Some(finished) = batch.running.join_next() => {
-                batch.drain(emit);
-                batch.finish(finished, emit);
-                batch.start_next(emit);
             }
             () = clock::until(gives_up_at) => break,
             _ = clock::sleep(quiet, &never) => batch.heartbeat(emit),

@@ -1,7 +1,7 @@
 //! The user's file of providers: where it is, and what is worth a warning in it.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::event::Warning;
 use crate::model::{Catalog, Model};
@@ -30,10 +30,14 @@ pub fn catalog(
     if let Some(named) = named {
         return Ok((load(&cwd.join(named))?, None));
     }
-    let Some(path) = usual(environment, cwd).filter(|path| path.exists()) else {
+    let dir = environment.value("AGENT_DIR").map(Path::new);
+    let usual = dir.map(|dir| cwd.join(dir));
+    let path = usual.or_else(|| environment.usual_dir());
+    let path = path.map(|dir| dir.join(FILE)).filter(|file| file.exists());
+    let Some(path) = path else {
         return Ok((Catalog::default(), None));
     };
-    if environment.value("AGENT_DIR").is_some() && is_of_repository(&path, cwd) {
+    if dir.is_some_and(|dir| is_of_repository(&path, dir, cwd)) {
         let warning = Warning {
             code: "providers_of_repository".to_owned(),
             message: format!(
@@ -46,17 +50,16 @@ pub fn catalog(
     Ok((load(&path)?, None))
 }
 
-fn usual(environment: &Environment, cwd: &Path) -> Option<PathBuf> {
-    let named = environment.value("AGENT_DIR").map(|named| cwd.join(named));
-    Some(named.or_else(|| environment.usual_dir())?.join(FILE))
-}
-
-/// Whether a file lies in the repository that `cwd` is in.
-fn is_of_repository(file: &Path, cwd: &Path) -> bool {
+/// Whether a file in `dir`, as it was named, lies in the repository that `cwd`
+/// is in. Where no git repository says how far that reaches, one that was named
+/// relative to `cwd` does: an absolute name is somebody's choice.
+fn is_of_repository(file: &Path, dir: &Path, cwd: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (file, cwd) = (real(file), real(cwd));
-    let root = cwd.ancestors().find(|dir| dir.join(".git").exists());
-    file.starts_with(root.unwrap_or(&cwd))
+    match cwd.ancestors().find(|dir| dir.join(".git").exists()) {
+        Some(root) => file.starts_with(root),
+        None => dir.is_relative() && file.starts_with(cwd),
+    }
 }
 
 /// What must be known of the file with a model's key.

@@ -1,8 +1,17 @@
 //! Signals to the process, one after the other.
 
+use std::time::{Duration, Instant};
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGHUP, SIGINT and SIGTERM as they come.
+use crate::clock;
+
+/// For so long after a signal, more of them are the same request: some senders
+/// signal both a process and its group, or send two kinds at once, and nobody
+/// who wants to hurry a run has seen by then that it takes its time.
+const ECHO: Duration = Duration::from_millis(500);
+
+/// SIGHUP, SIGINT and SIGTERM as they come; what comes at once counts once.
 #[derive(Debug)]
 pub struct Signals {
     hangup: Signal,
@@ -11,6 +20,7 @@ pub struct Signals {
     /// A file over the process's size limit is an error of the write, which a
     /// run can tell; without a listener it would be a silent death.
     _file_too_large: Signal,
+    last: Option<Instant>,
 }
 
 impl Signals {
@@ -24,11 +34,24 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             _file_too_large: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
+            last: None,
         })
     }
 
     /// The number of the next signal. Cancel safe.
     pub async fn next(&mut self) -> i32 {
+        loop {
+            let number = self.any().await;
+            let now = clock::monotonic();
+            let echo = |last: Instant| now.duration_since(last) < ECHO;
+            if !self.last.is_some_and(echo) {
+                self.last = Some(now);
+                return number;
+            }
+        }
+    }
+
+    async fn any(&mut self) -> i32 {
         tokio::select! {
             Some(()) = self.hangup.recv() => SignalKind::hangup().as_raw_value(),
             Some(()) = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),

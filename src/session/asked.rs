@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::event::{EventKind, Warning};
+use crate::event::Warning;
 use crate::model::{Client, Model, ModelError, ThinkingLevel, without_login};
 use crate::store::SessionTree;
 
@@ -287,9 +287,7 @@ impl Session {
     /// price, which nobody knows, or the file cannot be written. After a refusal
     /// the model is the same as before.
     pub async fn set_model(&self, name: &str) -> Result<(), SessionError> {
-        for warning in self.asked.set_model(name)? {
-            self.feed.send(EventKind::Warning(warning)).await;
-        }
+        self.feed.warn_of(self.asked.set_model(name)?).await;
         self.record_model()
     }
 

@@ -17,6 +17,7 @@ use crate::tool::{CallFuture, Failure, Tool, ToolOutput};
 
 use super::feed::Feed;
 use super::hooks::{Ended, SessionHooks};
+use super::tape;
 use super::workbench::Workbench;
 
 /// Partial outputs that may wait for the feed.
@@ -135,13 +136,14 @@ impl Runner<'_> {
             name: &call.name,
             arguments: &args,
         };
-        let output = match tape.played(taped) {
-            Some(output) => output,
-            None => {
-                let output = self.work(call, &call_id, tool, args.clone()).await;
-                tape.keep(taped, &output);
-                output
-            }
+        let output = if let Some(output) = tape.played(taped) {
+            output
+        } else if let Some(recording) = tape.recording() {
+            let output = self.work(call, &call_id, tool, args.clone()).await;
+            recording.tool(taped, tape::taped(&output));
+            output
+        } else {
+            self.work(call, &call_id, tool, args).await
         };
         self.activity.touch();
         let mut finished = self.finished(call, title, output, clock::elapsed_ms(started));

@@ -288,7 +288,7 @@ impl Engine {
                 templates: names(&resources.templates, |template| &template.name),
             }))
             .await;
-        self.warn(asked::key_in_clear(model)).await;
+        self.feed.warn_of(asked::key_in_clear(model)).await;
     }
 
     /// How full the window is before anything is said: empty, or with the history
@@ -307,13 +307,6 @@ impl Engine {
             use_tokens: prompt_tokens.map_or(0, |_| self.context_tokens()),
             max_tokens,
             prompt_tokens: prompt_tokens.unwrap_or(0),
-        }
-    }
-
-    /// Tells of what should be known.
-    pub(super) async fn warn(&self, warnings: impl IntoIterator<Item = Warning>) {
-        for warning in warnings {
-            self.feed.send(EventKind::Warning(warning)).await;
         }
     }
 }

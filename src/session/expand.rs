@@ -128,9 +128,7 @@ impl Expanded {
 
     /// Tells what was attached, and what was not.
     pub(super) async fn tell(&self, feed: &Feed) {
-        for warning in &self.warnings {
-            feed.send(EventKind::Warning(warning.clone())).await;
-        }
+        feed.warn_of(self.warnings.iter().cloned()).await;
         if !self.references.is_empty() {
             let references = self.references.clone();
             feed.send(EventKind::FileReferences(FileReferences { references }))

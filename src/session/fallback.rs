@@ -12,7 +12,7 @@
 //! the chosen model: an outage passes, and the cache of the prompt is kept as
 //! long as a turn goes on.
 
-use crate::event::{CompactReason, EventKind, ModelFallback, Warning};
+use crate::event::{CompactReason, EventKind, ModelFallback};
 use crate::model::{Model, ModelError, ModelErrorKind};
 
 use super::asked;
@@ -50,7 +50,7 @@ impl Engine {
             let to = client.model().full_id();
             if let Err(why) = will_do(self, client.model()) {
                 let message = format!("the fallback {to} is passed over: {why}");
-                warn("fallback_passed_over", message, feed).await;
+                feed.warn("fallback_passed_over", message).await;
                 continue;
             }
             feed.send(EventKind::ModelFallback(ModelFallback {
@@ -62,19 +62,15 @@ impl Engine {
             }))
             .await;
             let unpriced = budget::check_price(self.accounts.limits(), client.model())?;
-            for warning in unpriced
-                .into_iter()
-                .chain(asked::key_in_clear(client.model()))
-            {
-                feed.send(EventKind::Warning(warning)).await;
-            }
+            let in_clear = asked::key_in_clear(client.model());
+            feed.warn_of(unpriced.into_iter().chain(in_clear)).await;
             self.asked.fall_back(client);
             self.take_up_model()?;
             return Ok(true);
         }
         if stood_in {
             let message = format!("the fallback {from} failed, and there is no other: {error}");
-            warn("fallback_failed", message, feed).await;
+            feed.warn("fallback_failed", message).await;
         }
         Ok(false)
     }
@@ -201,10 +197,4 @@ fn passes_on(error: &ModelError, stands_in: bool) -> bool {
         | ModelErrorKind::Script
         | ModelErrorKind::Replay => false,
     }
-}
-
-async fn warn(code: &str, message: String, feed: &Feed) {
-    let code = code.to_owned();
-    feed.send(EventKind::Warning(Warning { code, message }))
-        .await;
 }

@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::event::{Emission, EventKind, Place};
+use crate::event::{Emission, EventKind, Place, Warning};
 
 /// Sends events of one place. Cheap enough to clone for every step.
 #[derive(Debug, Clone)]
@@ -21,6 +21,19 @@ impl Feed {
     pub(super) async fn send(&self, kind: EventKind) {
         let place = self.place.clone();
         let _ = self.sender.send(Emission { place, kind }).await;
+    }
+
+    /// Tells of something that should be known.
+    pub(super) async fn warn(&self, code: &str, message: String) {
+        let code = code.to_owned();
+        self.warn_of([Warning { code, message }]).await;
+    }
+
+    /// The same for what was found elsewhere.
+    pub(super) async fn warn_of(&self, warnings: impl IntoIterator<Item = Warning>) {
+        for warning in warnings {
+            self.send(EventKind::Warning(warning)).await;
+        }
     }
 
     /// The session; empty outside of one.

@@ -4,7 +4,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::event::{EventKind, Interrupted, InterruptedBy, MessageSource, Warning};
+use crate::event::{EventKind, Interrupted, InterruptedBy, MessageSource};
 use crate::hook::InputVerdict;
 use crate::store::EntryKind;
 
@@ -51,10 +51,8 @@ impl Session {
             InputVerdict::Continue => Ok(Intake::Goes(text)),
             InputVerdict::Transform(text) => Ok(Intake::Goes(text)),
             InputVerdict::Handled(answer) => {
-                let message = "a hook answered the input, so that no turn ran".to_owned();
-                let code = "input_handled".to_owned();
-                let warning = EventKind::Warning(Warning { code, message });
-                self.feed.send(warning).await;
+                let message = "a hook answered the input, so that no turn ran";
+                self.feed.warn("input_handled", message.to_owned()).await;
                 Ok(Intake::Answered(answer))
             }
             InputVerdict::Block(reason) => {

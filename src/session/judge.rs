@@ -34,9 +34,13 @@ impl Judge {
         self.pauses = 0;
     }
 
-    /// Judges a reply. A question is answered only while there is a step left
-    /// to act on it.
-    pub(super) fn judge(&mut self, reply: &AssistantMessage, steps_left: bool) -> Judgement {
+    /// Judges a reply. A question is answered only where the turn `may_go_on`, so
+    /// that the model can act on it.
+    pub(super) fn judge(
+        &mut self,
+        reply: &AssistantMessage,
+        may_go_on: impl FnOnce(&str) -> bool,
+    ) -> Judgement {
         let text = reply.text();
         match reply.stop_reason {
             StopReason::Pause if self.pauses < PAUSES_MAX => {
@@ -54,7 +58,7 @@ impl Judge {
             _ if text.trim().is_empty() => {
                 self.complain("the model's final answer was empty", notes::empty_reply())
             }
-            _ if steps_left && !self.told_nobody && asks(&text) => {
+            _ if !self.told_nobody && asks(&text) && may_go_on(&text) => {
                 self.told_nobody = true;
                 Judgement::Say(notes::nobody_is_here())
             }

@@ -3,8 +3,8 @@
 //! [`Session`] is a facade over a few parts: the record (the conversation and
 //! its file), the workbench (tools, policy and what they need), the desk (where
 //! messages wait for the engine). The work lives in the files beside this one:
-//! `turn` loops, `sample` gets one reply, `judge` says whether it is the answer,
-//! `dispatch` runs the calls of a reply.
+//! `turn` loops, `reply` gets and keeps one reply, which `sample` asks for,
+//! `judge` says whether it is the answer, `dispatch` runs its calls.
 //!
 //! A conversation with a scripted model, without tools and files:
 //!
@@ -70,6 +70,7 @@ mod queue;
 mod record;
 mod refusal;
 mod repeat;
+mod reply;
 mod response;
 mod sample;
 mod shell;
@@ -90,7 +91,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{EventKind, PendingCounts, Warning};
+use crate::event::{EventKind, PendingCounts};
 use crate::message::{Image, Message};
 use crate::store::Store;
 
@@ -188,15 +189,13 @@ impl Session {
         let mut engine = Box::new(engine);
         engine.record_model()?;
         engine.announce().await;
-        let told = fallback.clone().map(|message| Warning {
-            code: "model_fallback".to_owned(),
-            message,
-        });
-        engine.warn(told).await;
+        if let Some(message) = fallback.clone() {
+            engine.feed.warn("model_fallback", message).await;
+        }
         let model = engine.model();
         let unpriced = budget::check_price(engine.accounts.limits(), model)?;
-        engine.warn(unpriced).await;
-        engine.warn(warnings).await;
+        engine.feed.warn_of(unpriced).await;
+        engine.feed.warn_of(warnings).await;
         engine.publish();
         Ok(Created {
             session: Self {

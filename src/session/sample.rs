@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::{self, Slept};
-use crate::event::{EventKind, ReplyDiscarded, RetryEnd, RetryStart, TextChunk, Warning};
+use crate::event::{EventKind, ReplyDiscarded, RetryEnd, RetryStart, TextChunk};
 use crate::hook::HookPoint;
 use crate::message::{AssistantMessage, StopReason, Usage};
 use crate::model::{
@@ -141,7 +141,7 @@ impl Sampler<'_> {
                  estimate, the cost is unknown",
                 model.full_id()
             );
-            self.warn("usage_missing", message).await;
+            self.feed.warn("usage_missing", message).await;
         }
         let cost_usd = (told && model.price.is_some()).then_some(usage.cost.total);
         self.feed
@@ -152,13 +152,6 @@ impl Sampler<'_> {
                 usage: if told { usage } else { Usage::default() },
                 cost_usd,
             }))
-            .await;
-    }
-
-    async fn warn(&self, code: &str, message: String) {
-        let code = code.to_owned();
-        self.feed
-            .send(EventKind::Warning(Warning { code, message }))
             .await;
     }
 
@@ -298,7 +291,7 @@ impl Sampler<'_> {
                 "a reply of {} held bytes that are no text; U+FFFD stands for them",
                 self.client.model().full_id()
             );
-            self.warn("text_replaced", message).await;
+            self.feed.warn("text_replaced", message).await;
         }
         let usage_known = assembler.usage_known();
         let mut message = assembler.finish().map_err(|mut error| {

@@ -29,15 +29,17 @@ impl ToolTape {
         Some(output.unwrap_or_else(|error: ModelError| ToolOutput::error(error.message)))
     }
 
-    /// Records what a tool answered.
-    pub(super) fn keep(&self, call: TapedCall<'_>, output: &ToolOutput) {
-        if let Self::Recording(recording) = self {
-            recording.tool(call, taped(output));
+    /// What the results are recorded on.
+    pub(super) fn recording(&self) -> Option<&Recording> {
+        match self {
+            Self::Recording(recording) => Some(recording),
+            Self::None | Self::Replaying(_) => None,
         }
     }
 }
 
-fn taped(output: &ToolOutput) -> TapedOutput {
+/// An output as it is recorded.
+pub(super) fn taped(output: &ToolOutput) -> TapedOutput {
     TapedOutput {
         content: output.content.clone(),
         summary: output.summary.clone(),

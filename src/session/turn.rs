@@ -1,15 +1,11 @@
 //! The turn: a bounded loop of steps. A step is one model call and its tools.
 
-use std::sync::Arc;
-
 use crate::clock;
 use crate::context::notes;
 use crate::event::{
-    CallSummary, CompactReason, ConversationUsage, EventKind, LimitKind, MessageComplete,
-    MessageSource, SessionState, StepStart, TurnEnd, TurnStart, Warning, WindowUsage,
+    CompactReason, EventKind, LimitKind, MessageSource, SessionState, StepStart, TurnEnd, TurnStart,
 };
-use crate::message::{AssistantMessage, Message, StopReason, Usage};
-use crate::model::Request;
+use crate::message::{AssistantMessage, StopReason, Usage};
 use crate::store::{EntryId, Store};
 
 use super::compact::{Outcome, Wanted};
@@ -25,7 +21,7 @@ use super::judge::{Judge, Judgement};
 use super::mend;
 use super::queue::Input;
 use super::response::Checked;
-use super::sample::{self, Sampled, Sampler};
+use super::sample;
 use super::stop::{Answer, Stop};
 
 /// Runs one turn and tells how it ended.
@@ -93,10 +89,11 @@ fn accept(engine: &Engine, expanded: &Expanded, source: MessageSource) -> Result
 /// A running turn.
 pub(super) struct Turn<'s> {
     pub(super) engine: &'s mut Engine,
-    prompt: &'s Prompt<'s>,
+    pub(super) prompt: &'s Prompt<'s>,
     feed: Feed,
     pub(super) steps: u32,
-    usage: Usage,
+    /// What its replies used.
+    pub(super) usage: Usage,
     judge: Judge,
 }
 
@@ -270,16 +267,14 @@ impl Turn<'_> {
         ending::step(feed, reply, self.cost(&sampled), worked.files).await;
         worked.outcome?;
         synced?;
-        let text = reply.text();
-        let repairing = self.engine.response.is_repairing();
+        let response = &self.engine.response;
+        let repairing = response.is_repairing();
         if let Some(kind) = plan.closing {
             if !repairing {
                 return Err(Stop::Limit(kind));
             }
-            return match self.judge.judge(reply, false) {
-                Judgement::Final(text) if self.engine.response.fits(&text) => {
-                    Ok(Next::Answer(text))
-                }
+            return match self.judge.judge(reply, |_| false) {
+                Judgement::Final(text) if response.fits(&text) => Ok(Next::Answer(text)),
                 _ => {
                     self.engine.accounts.reached(kind, feed).await;
                     Err(Stop::Limit(kind))
@@ -289,11 +284,11 @@ impl Turn<'_> {
         if reply.tool_calls().next().is_some() && reply.stop_reason != StopReason::Refusal {
             self.judge.worked();
             return Ok(match repairing {
-                true => Next::Answer(text),
+                true => Next::Answer(reply.text()),
                 false => Next::Step,
             });
         }
-        let may_go_on = plan.tools && !repairing && !self.engine.response.fits(&text);
+        let may_go_on = |text: &str| plan.tools && !repairing && !response.fits(text);
         match self.judge.judge(reply, may_go_on) {
             Judgement::Final(text) => Ok(Next::Answer(text)),
             Judgement::Unusable(why) => Err(Stop::Incomplete(why)),
@@ -310,34 +305,6 @@ impl Turn<'_> {
             .await
     }
 
-    /// Gets the step's reply. When the conversation is too long for the
-    /// provider it is compacted, and the call is made once more.
-    pub(super) async fn sample(
-        &mut self,
-        plan: &mut StepPlan,
-        feed: &Feed,
-    ) -> Result<Sampled, Stop> {
-        match self.ask(plan, feed).await {
-            Err(stop) if stop.is_overflow() && self.engine.may_compact() => {
-                match self.compact(CompactReason::Overflow, feed).await? {
-                    Outcome::Done(_) => {
-                        self.fit(plan, feed).await?;
-                        self.ask(plan, feed).await
-                    }
-                    Outcome::Nothing | Outcome::Failed(_) => Err(stop),
-                }
-            }
-            Err(stop) => match self.engine.give_up_format(&stop) {
-                None => Err(stop),
-                Some(warning) => {
-                    feed.send(EventKind::Warning(warning)).await;
-                    self.ask(plan, feed).await
-                }
-            },
-            Ok(sampled) => Ok(sampled),
-        }
-    }
-
     pub(super) async fn compact(
         &mut self,
         reason: CompactReason,
@@ -350,115 +317,6 @@ impl Turn<'_> {
             feed,
         };
         self.engine.compact(&wanted).await
-    }
-
-    async fn ask(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
-        let engine = &mut *self.engine;
-        let messages = engine.record.read(|store| store.tree().shared_messages());
-        let cancel = self.prompt.interrupt.token();
-        let messages = engine.hooks.context(messages, feed, cancel).await;
-        let request = Request {
-            system: engine.system().to_owned(),
-            messages,
-            tools: if plan.tools {
-                Arc::clone(engine.tools.definitions())
-            } else {
-                Arc::from([])
-            },
-            thinking: engine.asking.thinking,
-            max_output_tokens: plan.output_tokens,
-            temperature: engine.sampling.temperature,
-            response_format: engine.response.format(),
-            session_id: engine.id.clone(),
-        };
-        Sampler {
-            client: &engine.asking.client,
-            sampling: &engine.sampling,
-            deadline: engine.deadline,
-            activity: &engine.activity,
-            hooks: &engine.hooks,
-            feed: feed.clone(),
-            accounts: &mut engine.accounts,
-            prompt_tokens: plan.prompt_tokens,
-        }
-        .reply(&request, self.prompt.interrupt)
-        .await
-    }
-
-    /// Books and keeps a reply, then tells of it.
-    async fn take(&mut self, sampled: &Sampled, plan: &StepPlan, feed: &Feed) -> Result<(), Stop> {
-        let reply = &sampled.message;
-        let booked = self.book(sampled, plan, feed).await;
-        let cost_usd = self.cost(sampled);
-        let engine = &mut *self.engine;
-        let entry = engine
-            .record
-            .append_message(Message::Assistant(reply.clone()))?;
-        let text = reply.text();
-        if !text.trim().is_empty() {
-            engine.last_text.clone_from(&text);
-        }
-        let model = engine.model();
-        feed.send(EventKind::MessageComplete(Box::new(MessageComplete {
-            agent_id: "main".to_owned(),
-            reasoning: reply.thinking(),
-            content: text,
-            has_tool_calls: reply.tool_calls().next().is_some(),
-            tool_calls: reply
-                .tool_calls()
-                .map(|call| CallSummary {
-                    id: call.id.clone(),
-                    name: call.name.clone(),
-                    args: call.arguments.clone(),
-                })
-                .collect(),
-            message_id: entry.to_string(),
-            stop_reason: reply.stop_reason,
-            usage: reply.usage,
-            cost_usd,
-            model: model.full_id(),
-        })))
-        .await;
-        feed.send(EventKind::ConversationUsage(ConversationUsage {
-            usage: WindowUsage {
-                use_tokens: booked.total_tokens(),
-                max_tokens: model.context_window,
-                prompt_tokens: booked.prompt_tokens(),
-            },
-            totals: engine.accounts.totals(),
-            cost_usd: engine.accounts.cost_usd(),
-        }))
-        .await;
-        Ok(())
-    }
-
-    /// Books what a reply used, or an estimate when the provider does not say.
-    async fn book(&mut self, sampled: &Sampled, plan: &StepPlan, feed: &Feed) -> Usage {
-        let reply = &sampled.message;
-        let engine = &mut *self.engine;
-        if sampled.usage_known {
-            engine.accounts.book_reply(&reply.usage);
-            self.usage.add(&reply.usage);
-            return reply.usage;
-        }
-        let mut usage = Usage {
-            input: plan.prompt_tokens,
-            output: estimate::reply_tokens(reply),
-            ..Usage::default()
-        };
-        usage.cost = engine.model().cost(&usage).unwrap_or_default();
-        if engine.accounts.book_estimate(&usage) {
-            feed.send(EventKind::Warning(Warning {
-                code: "usage_missing".to_owned(),
-                message: format!(
-                    "{} does not say how many tokens a reply used: the budgets count an estimate, \
-                     the cost is unknown",
-                    engine.model().full_id()
-                ),
-            }))
-            .await;
-        }
-        usage
     }
 
     /// Runs the reply's calls.
@@ -486,11 +344,5 @@ impl Turn<'_> {
         // another list of them would cost the provider's cache.
         let may_run = plan.tools && !engine.response.is_repairing();
         batch.run(reply, may_run).await
-    }
-
-    /// The reply's cost; none when the price or the usage is unknown.
-    fn cost(&self, sampled: &Sampled) -> Option<f64> {
-        let priced = self.engine.model().price.is_some();
-        (priced && sampled.usage_known).then_some(sampled.message.usage.cost.total)
     }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{EventKind, Warning};
 use crate::tool::FileLedger;
 use crate::workspace::{Baseline, Changes, GitSettings, WorkspaceError};
 
@@ -61,11 +60,8 @@ impl WorkingCopy {
             // The call that it was for does not run any more.
             Err(_) if cancel.is_cancelled() => self.attempted = false,
             Err(error) => {
-                feed.send(EventKind::Warning(Warning {
-                    code: "baseline_failed".to_owned(),
-                    message: format!("{error}; what this job changes cannot be told"),
-                }))
-                .await;
+                let message = format!("{error}; what this job changes cannot be told");
+                feed.warn("baseline_failed", message).await;
             }
         }
     }

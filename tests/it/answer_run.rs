@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::support::cli::{Cli, Output};
+use crate::support::running::Running;
+use crate::support::workspace::Workspace;
 
 const RESPONSE: &str = "response:\n  repairs: 1\n  file: out/deep/answer.json\n  schema:\n    \
                         type: object\n    required: [fixed]\n    properties: {fixed: {type: boolean}}\n";
@@ -299,5 +301,50 @@ fn a_session_that_goes_on_may_be_asked_for_a_document() {
             .args(fork)
             .run();
         assert_eq!(output.stdout, "{\"ok\":true}\n");
+    }
+}
+
+/// A signal that comes once the answer is there, but before the run is over.
+#[test]
+fn a_signal_leaves_no_answer_for_a_program() {
+    let hook = "hooks:\n  on_final:\n    - command: [sh, -c, 'touch final; sleep 30']\n";
+    let cli = task(&format!("{RESPONSE}{hook}"), &json!([{"text": ANSWER}]))
+        .file("out/deep/answer.json", "stale");
+    let running = Running::start(cli.command(), &cli.cwd().join("run"));
+    let reached = cli.cwd().join("final");
+    running.wait_until("the hook", || reached.exists());
+    let end = running.end_by(rustix::process::Signal::TERM);
+    assert_eq!(end.code, Some(143), "{}", end.stderr);
+    let result = end.result();
+    assert_eq!(result["reason"], "terminated");
+    assert_eq!(result.get("structuredOutput"), None);
+    assert!(!cli.cwd().join("out/deep/answer.json").exists());
+}
+
+/// It is our own file, and nobody is to take it for the new answer.
+#[test]
+fn an_older_answer_is_neither_in_the_way_nor_left() {
+    for (is_committed, more, code) in [
+        (false, &[][..], 0),
+        (true, &[][..], 0),
+        (false, &[("other.txt", "new")][..], 78),
+    ] {
+        let site = Workspace::git(&[("a.txt", "a")]);
+        let file = site.write("answer.json", "stale");
+        if is_committed {
+            site.commit("with the answer");
+        }
+        for (name, text) in more {
+            site.write(name, text);
+        }
+        let workspace = format!("{{path: '{}', require_clean: true}}", site.path().display());
+        let response = RESPONSE.replace("out/deep/answer.json", &file.display().to_string());
+        let task = format!("{response}workspace: {workspace}\n");
+        self::task(&task, &json!([{"text": "{\"fixed\": true}"}]))
+            .expect_code(code)
+            .run();
+        let now = std::fs::read_to_string(&file).ok();
+        let expected = (code == 0).then(|| "{\"fixed\":true}\n".to_owned());
+        assert_eq!(now, expected, "{is_committed} {more:?}");
     }
 }

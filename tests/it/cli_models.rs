@@ -197,3 +197,32 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert!(output.status.success());
 }
+
+/// Without git nothing says how far a repository reaches: only what is named
+/// relative to where one works is taken for a part of it.
+#[test]
+fn without_git_an_absolute_agent_dir_is_ones_own() {
+    let table = [
+        (false, true, true),
+        (false, false, false),
+        (true, true, false),
+        (true, false, false),
+    ];
+    for (git, absolute, read) in table {
+        let cli = Cli::new().file("agent/providers.yaml", OWN);
+        let cli = match git {
+            true => cli.file(".git/HEAD", "ref: refs/heads/main\n"),
+            false => cli,
+        };
+        let dir = match absolute {
+            true => cli.cwd().join("agent"),
+            false => "agent".into(),
+        };
+        let cli = cli.env("AGENT_DIR", dir).args(["models", "house"]);
+        let output = cli.expect_code(if read { 0 } else { 66 }).run();
+        let is_listed = output.stdout.contains("house/Coder-1");
+        assert_eq!(is_listed, read, "{git} {absolute}: {}", output.stderr);
+        let is_told = output.stderr.contains("belongs to the repository");
+        assert_eq!(is_told, !read, "{git} {absolute}: {}", output.stderr);
+    }
+}

@@ -82,6 +82,23 @@ fn a_second_signal_ends_it_at_once() {
     assert_eq!(marked(&format!("MARK={mark}")), Vec::<String>::new());
 }
 
+/// GNU timeout signals the process and then its group, systemd a second kind.
+#[test]
+fn signals_that_come_together_are_one() {
+    for second in [Signal::TERM, Signal::HUP] {
+        let mark = format!("together-{}-{}", second.as_raw(), std::process::id());
+        let cli = stubborn(&mark);
+        let running = started(&cli, &format!("MARK={mark}"));
+        running.signal(Signal::TERM);
+        running.wait_for_event("session:interrupted");
+        let end = running.end_by(second);
+        ended_well(&end, 143);
+        let message = end.result()["error"]["message"].to_string();
+        assert!(!message.contains("torn down"), "{message}");
+        assert_eq!(marked(&format!("MARK={mark}")), Vec::<String>::new());
+    }
+}
+
 #[test]
 fn a_model_that_does_not_answer_is_hung_up_on() {
     for (signal, code) in SIGNALS {

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent::event::EventKind;
 use agent::hook::{CompactVerdict, HookPoint, Hooks};
-use agent::session::{Cause, Interrupt, SessionError, Stop};
+use agent::session::{Cause, Interrupt, LeftBranch, SessionError, Stop};
 use serde_json::{Value, json};
 
 use crate::compact_scene::{compact, layout, long, open, overflow, read, said, stage};
@@ -250,6 +251,34 @@ async fn by_hand_with_instructions_or_not_at_all() {
     let told = play.end().await;
     assert_eq!(told.data("compact:start").len(), 1);
     assert_eq!(told.data("compact:start")[0]["reason"], "manual");
+}
+
+/// Outside a turn nobody else looks after the time.
+#[tokio::test]
+async fn a_silent_model_holds_neither_a_compaction_nor_a_move() {
+    let silent = || json!({"text": "never", "delay": "1h"});
+    let replies = json!([said("a", 100), said("b", 200), silent(), silent()]);
+    let stage = stage(replies).limits(|limits| limits.idle_timeout = Duration::from_millis(50));
+    let mut play = open(stage).await;
+    for text in ["Count them.", "Weigh them."] {
+        play.prompt(&long(text)).await.unwrap();
+    }
+    let leaf = play.session.tree().leaf();
+    let both = async {
+        let compacted = play.session.compact(None).await.map(|_| ());
+        let first = play.session.tree().forkable().remove(0).entry_id;
+        let left = LeftBranch::Summarised(None);
+        let moved = play.session.tree().navigate(&first, left).await;
+        [compacted, moved.map(|_| ())]
+    };
+    let both = tokio::time::timeout(Duration::from_secs(30), both).await;
+    for outcome in both.expect("both end in time") {
+        let is_idle = matches!(&outcome, Err(SessionError::Stopped(stop)) if stop.code() == "idle");
+        assert!(is_idle, "{outcome:?}");
+    }
+    assert_eq!(play.session.tree().leaf(), leaf);
+    play.drain();
+    play.end().await;
 }
 
 #[tokio::test]

@@ -184,3 +184,33 @@ fn errors_read_well() {
     assert_eq!(error.message.chars().count(), 2001);
     assert!(http_error(302, "").hints[0].contains("base_url"));
 }
+
+/// A status that a body repeats is said once; other numbers are the provider's.
+#[test]
+fn the_status_is_said_once() {
+    for (body, said) in [
+        (
+            r#"{"error":{"code":400,"message":"No."}}"#,
+            " (HTTP 400): No.",
+        ),
+        (
+            r#"{"error":{"code":"400","message":"No."}}"#,
+            " (HTTP 400): No.",
+        ),
+        (
+            r#"{"error":{"code":"400","type":"bad","message":"No."}}"#,
+            " (HTTP 400, bad): No.",
+        ),
+        (r#"{"code":"400","message":"No."}"#, " (HTTP 400): No."),
+        (
+            r#"{"error":{"code":"1302","message":"No."}}"#,
+            " (HTTP 400, 1302): No.",
+        ),
+    ] {
+        let text = http_error(400, body).to_string();
+        assert!(text.ends_with(said), "{body}: {text}");
+    }
+    // Inside a stream it still tells what kind of an error it is.
+    let error = body_error(r#"{"error":{"code":"429","message":"Slow down."}}"#);
+    assert_eq!(error.kind, ModelErrorKind::RateLimited);
+}

@@ -332,3 +332,43 @@ fn a_terminal_shows_the_current_call_and_keeps_what_is_done() {
         "the line is gone at the end: {text}"
     );
 }
+
+/// A reply, a summary of the conversation, one of a branch, a reply in vain.
+#[test]
+fn the_cost_so_far_counts_whatever_was_asked() {
+    let spent = |event: &str, data: serde_json::Value| -> EventKind {
+        serde_json::from_value(json!({"event": event, "data": data})).unwrap()
+    };
+    let usage = json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}});
+    let compaction = spent(
+        "compact:exec",
+        json!({"compactionId": "c", "reason": "manual", "tokenBefore": 9, "tokenCompact": 3,
+            "compactRate": 0.3, "usage": usage, "costUsd": 0.5, "models": {}, "aborted": false,
+            "willRetry": false}),
+    );
+    let branch = spent(
+        "branch:summary",
+        json!({"usage": usage, "costUsd": 1.0, "models": {}}),
+    );
+    let discarded = spent(
+        "reply:discarded",
+        json!({"model": "scripted/demo", "errorCode": "truncated", "usage": usage, "costUsd": 2.0}),
+    );
+    let mut emissions = vec![run_start(&["fix"])];
+    let paid = [
+        reply("Fine.", &[], Some(0.25)),
+        compaction,
+        branch,
+        discarded,
+    ];
+    for kind in paid {
+        emissions.extend([kind, step_start()].map(in_job));
+    }
+    let text = plain(HumanOptions::default(), emissions, Reason::Success);
+    let sums: Vec<&str> = text
+        .lines()
+        .filter_map(|line| Some(line.strip_suffix(" so far")?.rsplit_once(", ")?.1))
+        .collect();
+    assert_eq!(sums, ["$0.2500", "$0.7500", "$1.75", "$3.75"], "{text}");
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::compact_scene::{self, compact, long};
 use crate::support::models::{priced, scripted};
-use crate::support::session::{Play, Stage, Told, text};
+use crate::support::session::{Play, Stage, Told, expecting, text};
 
 /// 1,000 tokens in, 100 out.
 fn summary(words: &str) -> Value {
@@ -189,6 +189,63 @@ async fn the_summary_of_a_branch_is_told_with_its_cost() {
         assert!((spent - cost).abs() < 1e-9, "{spent} and {cost}");
         assert_eq!(told.field("branch:summary", "errMsg"), [problem]);
     }
+}
+
+/// Tokens are estimated, so a quarter of the window's room stays free.
+#[tokio::test]
+async fn the_question_for_a_branch_leaves_room_in_the_window() {
+    for (tokens, is_cut) in [(11_000, false), (13_000, true)] {
+        let note = "the middle of the conversation is left out";
+        let question = |words: &str| expecting(summary("Tried."), json!({"contains": [words]}));
+        let reply = question(if is_cut { note } else { "</conversation>" });
+        let mut play = compact_scene::stage(json!([text("one"), text("two"), reply]))
+            .open()
+            .await;
+        play.prompt("first").await.unwrap();
+        play.prompt(&"p".repeat(4 * tokens)).await.unwrap();
+        let second = play.session.tree().forkable().remove(1).entry_id;
+        let left = LeftBranch::Summarised(None);
+        let moved = play.session.tree().navigate(&second, left).await;
+        moved.unwrap_or_else(|error| panic!("{tokens}: {error}"));
+        play.drain();
+        play.end().await;
+    }
+}
+
+/// The model writes no more than 500 tokens at once, so no more need be paid.
+#[tokio::test]
+async fn the_summary_of_a_branch_needs_the_budget_of_what_the_model_can_write() {
+    let stage = |stage: Stage| {
+        let mut stage = stage.limits(|limits| limits.max_tokens = 12_000);
+        stage.model.max_output_tokens = 500;
+        stage
+    };
+    let mut play = talk(json!([summary("Tried.")]), stage).await;
+    let second = play.session.tree().forkable().remove(1).entry_id;
+    let left = LeftBranch::Summarised(None);
+    play.session.tree().navigate(&second, left).await.unwrap();
+    play.drain();
+    play.end().await;
+}
+
+/// It counts for no money, but not as free either.
+#[tokio::test]
+async fn what_an_unpriced_small_model_used_in_vain_makes_the_cost_unknown() {
+    let cut = || json!({"text": "Half", "cut": true, "usage": {"input": 1_000}});
+    let stage = |stage: Stage| {
+        let mut small = scripted("small");
+        small.price = None;
+        stage.small(small, json!([cut(), cut()]))
+    };
+    let mut play = talk(json!([summary("Whole.")]), stage).await;
+    compact(&mut play, None).await.unwrap();
+    let told = play.end().await;
+    assert_eq!(
+        told.field("reply:discarded", "costUsd"),
+        [Value::Null, Value::Null]
+    );
+    let sums = told.field("conversation:usage", "costUsd");
+    assert_eq!(sums.last(), Some(&Value::Null), "{sums:?}");
 }
 
 /// The window of the one that takes over is too small for what was said so far.

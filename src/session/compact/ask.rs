@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::clock;
-use crate::event::{CompactReason, EventKind, ModelUsed, ModelsUsed, Warning};
+use crate::event::{CompactReason, ModelUsed, ModelsUsed};
 use crate::message::{Message, Usage, UserMessage};
 use crate::model::{Client, Model, ModelErrorKind, Request, Talk, ThinkingLevel};
 use crate::session::engine::Engine;
@@ -174,11 +174,8 @@ impl Engine {
     async fn go_without_small(&mut self, small: &Client, why: &str, feed: &Feed) {
         self.small = None;
         let (small, main) = (small.model().full_id(), self.model().full_id());
-        feed.send(EventKind::Warning(Warning {
-            code: "small_model".to_owned(),
-            message: format!("{main} writes summaries instead of {small}: {why}"),
-        }))
-        .await;
+        let message = format!("{main} writes summaries instead of {small}: {why}");
+        feed.warn("small_model", message).await;
     }
 
     /// Books a summary and looks at it.

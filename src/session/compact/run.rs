@@ -5,7 +5,7 @@
 
 use crate::clock;
 use crate::event::{
-    CompactExec, CompactReason, CompactStart, ConversationUsage, EventKind, Warning, WindowUsage,
+    CompactExec, CompactReason, CompactStart, ConversationUsage, EventKind, WindowUsage,
 };
 use crate::hook::CompactVerdict;
 use crate::session::engine::Engine;
@@ -328,9 +328,6 @@ async fn tell_fallback(form: Form, problem: Option<&str>, feed: &Feed) {
         Form::Dropped => "older turns are left out of the conversation",
         Form::Retold => "everything before the last step is left out of the conversation",
     };
-    feed.send(EventKind::Warning(Warning {
-        code: "compaction_fallback".to_owned(),
-        message: format!("{what}: {why}"),
-    }))
-    .await;
+    feed.warn("compaction_fallback", format!("{what}: {why}"))
+        .await;
 }
