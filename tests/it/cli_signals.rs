@@ -89,9 +89,7 @@ fn signals_that_come_together_are_one() {
         let mark = format!("together-{}-{}", second.as_raw(), std::process::id());
         let cli = stubborn(&mark);
         let running = started(&cli, &format!("MARK={mark}"));
-        running.signal(Signal::TERM);
-        running.wait_for_event("session:interrupted");
-        let end = running.end_by(second);
+        let end = running.end_by_both(Signal::TERM, second);
         ended_well(&end, 143);
         let message = end.result()["error"]["message"].to_string();
         assert!(!message.contains("torn down"), "{message}");

@@ -216,7 +216,7 @@ async fn the_question_for_a_branch_leaves_room_in_the_window() {
 #[tokio::test]
 async fn the_summary_of_a_branch_needs_the_budget_of_what_the_model_can_write() {
     let stage = |stage: Stage| {
-        let mut stage = stage.limits(|limits| limits.max_tokens = 12_000);
+        let mut stage = stage.limits(|limits| limits.max_tokens = 9_000);
         stage.model.max_output_tokens = 500;
         stage
     };

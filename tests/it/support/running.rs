@@ -80,6 +80,15 @@ impl Running {
         self.end(since)
     }
 
+    /// Signals twice, as fast as both are heard, and waits for the end.
+    pub fn end_by_both(self, first: Signal, second: Signal) -> Finished {
+        let since = now();
+        self.signal(first);
+        pause();
+        self.signal(second);
+        self.end(since)
+    }
+
     /// Signals again and again until it ends, as an impatient person does.
     pub fn end_by_repeating(mut self, signal: Signal) -> Finished {
         let since = now();
