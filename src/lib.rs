@@ -39,7 +39,7 @@
 //! | 2 engine | [`session`] |
 //! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`store`] [`workspace`] [`context`] [`hook`] |
 //! | 1 outputs | [`report`], then [`export`], which also reads [`store`] |
-//! | 0 ground | [`message`] [`access`] [`event`] [`clock`] [`process`] [`secret`] |
+//! | 0 ground | [`message`] [`access`] [`event`] [`clock`] [`process`] [`secret`] [`fingerprint`] |
 //!
 //! `tests/it/tidy.rs` fails on an import that goes up or sideways.
 //!
@@ -70,6 +70,7 @@ pub mod clock;
 pub mod context;
 pub mod event;
 pub mod export;
+pub mod fingerprint;
 pub mod hook;
 pub mod message;
 pub mod model;

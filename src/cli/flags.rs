@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 
-use crate::event::Warning;
+use crate::event::{Reason, Warning};
 use crate::model::Catalog;
+use crate::report::neutral;
 use crate::run;
 use crate::task::{self, Diagnostics, Overrides};
 
 use super::cassette::CassetteFlags;
 use super::console::Console;
+use super::exit::Exit;
+use super::refusal;
 
 /// Flags that change what a task says, and where output goes.
 #[derive(Debug, Clone, Default, Args)]
@@ -116,8 +119,8 @@ pub(super) struct TaskFlags {
 /// The flag that names endpoints of one's own.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ProvidersFlag {
-    /// The file of providers, instead of providers.yaml in $AGENT_DIR or
-    /// ~/.config/agent.
+    /// The file of providers, instead of providers.yaml in $AGENT_DIR, or in
+    /// agent below $XDG_CONFIG_HOME or ~/.config.
     #[arg(long, value_name = "FILE")]
     providers: Option<PathBuf>,
 }
@@ -137,6 +140,24 @@ impl ProvidersFlag {
             console.conceal(&[], &found.0);
         }
         Ok(found)
+    }
+
+    /// The same for the directory that one is in; what is wrong is told.
+    ///
+    /// # Errors
+    /// How the command ends.
+    pub(super) fn catalog_here(&self, console: &Console) -> Result<Catalog, Exit> {
+        let cwd = console.directory(None).map_err(|error| {
+            console.complain(&format!("agent: cannot work here: {error}\n"));
+            Exit::Reason(Reason::NoInput)
+        })?;
+        let found = self.catalog(&cwd, console);
+        let (catalog, warning) =
+            found.map_err(|problems| refusal::refuse_file(&problems, console))?;
+        if let Some(warning) = warning {
+            console.complain(&format!("agent: {}\n", neutral(&warning.message)));
+        }
+        Ok(catalog)
     }
 }
 
@@ -247,11 +268,7 @@ pub(super) fn mentioned(text: &str) -> Result<String, String> {
 fn near_command(word: &str) -> Option<String> {
     let cli = super::Cli::command();
     let names = cli.get_subcommands().map(clap::Command::get_name);
-    names
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
-        .min()
-        .map(|(_, name)| name.to_owned())
+    task::nearest(word, names).map(str::to_owned)
 }
 
 impl OutputFlags {

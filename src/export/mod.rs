@@ -4,5 +4,5 @@
 mod html;
 mod markdown;
 
-pub use html::session_html;
+pub use html::{save_session_html, session_html};
 pub use markdown::markdown;

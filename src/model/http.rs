@@ -118,7 +118,7 @@ impl Endpoint {
             taping.hide(&secrets);
         }
         match self.open(&call, body).await {
-            Ok(response) => self.answered(response, &call, taping).await,
+            Ok(response) => self.answered(response, model, secrets, taping).await,
             Err(error) => {
                 let error = without_secrets(error, &secrets);
                 if let Some(taping) = &mut taping {
@@ -133,17 +133,17 @@ impl Endpoint {
     async fn answered(
         &self,
         response: Response,
-        call: &Call<'_>,
+        model: &Model,
+        secrets: Vec<String>,
         mut taping: Option<Taping>,
     ) -> Result<HttpReply, ModelError> {
         let head = Head::of(&response);
         if let Some(taping) = &mut taping {
             taping.head(head.status, &head.headers);
         }
-        let secrets = call.secrets();
         if head.is_success() {
             let incoming = Incoming::Network(response, taping.map(Box::new));
-            let body = ReplyBody::new(call.model);
+            let body = ReplyBody::new(model);
             let request_id = head.request_id();
             let reply = HttpReply::new(incoming, body, &self.options, secrets);
             return Ok(reply.identified(request_id));
@@ -153,7 +153,7 @@ impl Endpoint {
             taping.body(&body);
             taping.ended();
         }
-        Err(without_secrets(refused(&head, &body, call.model), &secrets))
+        Err(without_secrets(refused(&head, &body, model), &secrets))
     }
 
     async fn open(&self, call: &Call<'_>, body: Bytes) -> Result<Response, ModelError> {

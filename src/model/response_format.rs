@@ -85,9 +85,11 @@ impl ResponseFormat {
     /// Whether an endpoint refused a request because of what it was asked to
     /// make of the text.
     pub fn is_refused_by(error: &ModelError) -> bool {
+        if error.kind != ModelErrorKind::InvalidRequest {
+            return false;
+        }
         let message = error.message.to_lowercase();
-        error.kind == ModelErrorKind::InvalidRequest
-            && REFUSALS.iter().any(|words| message.contains(words))
+        REFUSALS.iter().any(|words| message.contains(words))
     }
 }
 

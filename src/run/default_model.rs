@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
 use crate::clock::Activity;
 use crate::event::Warning;
 use crate::model::{Catalog, Client, ClientOptions, Model, UnknownModel};
@@ -55,10 +53,7 @@ fn pick_model(job: &mut Job, environment: &Environment, catalog: &Catalog, cwd: 
         code: code.to_owned(),
         message: format!("{why}; set settings.model, --model or {VARIABLE}"),
     }));
-    if let Some(field) = job.resolved.pointer_mut("/settings/model") {
-        *field = json!(pick.name);
-    }
-    job.settings.model = Some(pick.name);
+    job.name_model(pick.name);
 }
 
 /// The model of a job at the address that holds for it; none when it names none.

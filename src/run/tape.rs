@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use crate::model::{Cassette, Places, Recording, Replay, ToolsFrom};
 use crate::secret::Redactor;
 use crate::session::{Models, ToolTape};
@@ -123,10 +121,6 @@ pub fn choose_recorded(job: &mut Job, cassette: &Cassette) {
         return;
     }
     if let Some(model) = cassette.first_model(&job.name) {
-        let name = model.full_id();
-        if let Some(field) = job.resolved.pointer_mut("/settings/model") {
-            *field = json!(name);
-        }
-        job.settings.model = Some(name);
+        job.name_model(model.full_id());
     }
 }

@@ -1,6 +1,6 @@
 //! The session as a page for a browser.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 
 use crate::export;
@@ -17,15 +17,6 @@ impl Session {
     pub fn export_html(&self, path: &Path) -> io::Result<()> {
         // Rendering a long session takes a while, in which a turn may go on.
         let tree = self.record.read(|store| store.tree().clone());
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        let mut out = BufWriter::new(file);
-        export::session_html(&tree, self.workbench.redactor(), &mut out)?;
-        out.flush()?;
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.persist(path)?;
-        Ok(())
+        export::save_session_html(&tree, self.workbench.redactor(), path)
     }
 }

@@ -1,6 +1,5 @@
 //! Everything wrong with a task, in one report: where, what, and what to do.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -357,14 +356,17 @@ pub(super) fn did_you_mean<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    let known: BTreeSet<&str> = known.into_iter().collect();
     let lower = word.to_lowercase().replace('-', "_");
+    nearest(&lower, known).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// The one of `known` that `word` is a misspelling of.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = word.chars().count();
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&lower, name), name))
-        .filter(|(distance, name)| {
-            *distance <= (name.chars().count().max(lower.chars().count()) / 3).max(1)
-        })
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|(distance, name)| *distance <= (name.chars().count().max(length) / 3).max(1))
         .min()
-        .map(|(_, name)| format!("did you mean `{name}`?"))
+        .map(|(_, name)| name)
 }

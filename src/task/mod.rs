@@ -29,7 +29,7 @@ mod untrusted;
 mod validate;
 mod yaml;
 
-pub use diagnostics::{Diagnostic, Diagnostics, Kind};
+pub use diagnostics::{Diagnostic, Diagnostics, Kind, nearest};
 pub use hash::config_hash;
 pub use overrides::Overrides;
 pub use plan::{

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::RepoConfig;
 use crate::event::Warning;
@@ -87,6 +87,14 @@ impl Job {
         catalog
             .resolve(name, self.settings.base_url.as_deref())
             .map_or_else(|_| name.clone(), |model| model.full_id())
+    }
+
+    /// Names the model of a job that names none, in its resolved form too.
+    pub fn name_model(&mut self, name: String) {
+        if let Some(field) = self.resolved.pointer_mut("/settings/model") {
+            *field = json!(name);
+        }
+        self.settings.model = Some(name);
     }
 }
 

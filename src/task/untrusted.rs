@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::fingerprint::Fnv1a;
 use crate::task::diagnostics::At;
-use crate::task::hash;
 
 /// A text from elsewhere in its fence, and the mark that stands for it while a
 /// template is rendered. No filter of a template makes one mark of another.
@@ -59,9 +59,9 @@ pub(super) fn unmark(
 
 /// `text` from elsewhere between marker lines that it cannot contain.
 fn fence(name: &str, text: &str) -> String {
-    let mut mark = hash::hex(text.as_bytes());
+    let mut mark = Fnv1a::of(text.as_bytes()).to_string();
     while text.contains(&mark) {
-        mark = hash::hex(format!("{mark}{text}").as_bytes());
+        mark = Fnv1a::of(format!("{mark}{text}").as_bytes()).to_string();
     }
     let newline = if text.ends_with('\n') { "" } else { "\n" };
     format!(

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::access::Access;
+use crate::fingerprint::Fnv1a;
 use crate::tool::door::{self, Folder};
-use crate::tool::work::{Failed, Work, hash_of};
+use crate::tool::work::{Failed, Work};
 use crate::tool::{FileLedger, Fingerprint, Freshness, Place, path};
 
 /// Larger files are not edited.
@@ -241,7 +242,10 @@ impl Target {
             &real,
             self.existing.as_ref().map(|old| old.content.as_slice()),
         );
-        ledger.record(&real, Fingerprint::new(&metadata, Some(hash_of(content))));
+        ledger.record(
+            &real,
+            Fingerprint::new(&metadata, Some(Fnv1a::of(content).number())),
+        );
         Ok(())
     }
 
@@ -273,7 +277,7 @@ impl Target {
 
 impl Existing {
     fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::new(&self.metadata, Some(hash_of(&self.content)))
+        Fingerprint::new(&self.metadata, Some(Fnv1a::of(&self.content).number()))
     }
 
     /// Gives `draft` the mode of this file, and its owner where we may. What

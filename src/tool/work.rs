@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::clock::Activity;
+use crate::fingerprint::Fnv1a;
 use crate::message::Content;
 use crate::tool::{CallContext, Failure, Permit, ToolOutput};
 
@@ -82,7 +83,7 @@ impl Work {
             inner,
             work: self,
             left: bytes_max,
-            hash: Hash::new(),
+            hash: Fnv1a::default(),
         }
     }
 }
@@ -94,13 +95,13 @@ pub(super) struct Watched<'a, R> {
     inner: R,
     work: &'a Work,
     left: u64,
-    hash: Hash,
+    hash: Fnv1a,
 }
 
 impl<R> Watched<'_, R> {
     /// The hash of the bytes so far.
     pub(super) fn hash(&self) -> u64 {
-        self.hash.0
+        self.hash.number()
     }
 }
 
@@ -118,32 +119,9 @@ impl<R: io::Read> io::Read for Watched<'_, R> {
         let buffer = buffer.get_mut(..room).unwrap_or_default();
         let count = self.inner.read(buffer)?;
         self.left = self.left.saturating_sub(count as u64);
-        self.hash.update(buffer.get(..count).unwrap_or_default());
+        self.hash.add(buffer.get(..count).unwrap_or_default());
         Ok(count)
     }
-}
-
-/// FNV-1a over 64 bits: tells contents apart that nobody forges.
-#[derive(Debug)]
-struct Hash(u64);
-
-impl Hash {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn update(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-}
-
-/// The hash of a whole content, as [`Watched::hash`] gives it.
-pub(super) fn hash_of(bytes: &[u8]) -> u64 {
-    let mut hash = Hash::new();
-    hash.update(bytes);
-    hash.0
 }
 
 /// Runs `job` on the blocking pool and waits for it. When the returned future

@@ -104,7 +104,7 @@ fn the_first_version_is_still_read() {
         .collect();
     assert_eq!(models, ["anthropic/claude-sonnet-5"]);
     let message = differs_from(text);
-    let first = "call 1 of the conversation differs:\nthe temperature was Some(0.5) and is None";
+    let first = "call 1 of the conversation differs:\nthe temperature was 0.5 and is unset";
     assert!(message.contains(first), "{message}");
 }
 

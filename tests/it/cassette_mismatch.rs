@@ -49,6 +49,11 @@ fn the_first_difference_is_shown() {
     let again = format!("--record {}", shelf.cassette().display());
     assert!(hints[0].ends_with(&again), "{hints:?}");
 
+    // No tool is to blame, whatever the words.
+    let prompt = TASK.replace("Do it.", "Tell me the result of it.");
+    let (_, hints) = differs(shelf.replay(&prompt));
+    assert!(!hints[0].contains("--replay-tools"), "{hints:?}");
+
     let (message, hints) = differs(shelf.replay(TASK).file("ws/a.txt", "gamma\n"));
     assert!(hints[0].contains("--replay-tools"), "{hints:?}");
     assert!(
@@ -76,7 +81,7 @@ fn settings_and_tools_are_compared() {
         ),
         (
             "settings: {temperature: 0.5}\n",
-            "the temperature was None and is Some(0.5)",
+            "the temperature was unset and is 0.5",
         ),
         ("instructions: Be brief.\n", "the system prompt"),
         ("tools: {enabled: [read]}\n", "the system prompt"),

@@ -13,6 +13,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("clock", 0),
     ("process", 0),
     ("secret", 0),
+    ("fingerprint", 0),
     ("model", 1),
     ("tool", 1),
     ("policy", 1),

@@ -15,7 +15,6 @@ use crate::report::{self, neutral, neutral_json, neutral_text};
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::ProvidersFlag;
-use super::refusal;
 
 pub(super) use document::schema;
 
@@ -51,20 +50,10 @@ pub(super) struct ModelsCommand {
 
 impl ModelsCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
-        let cwd = match console.directory(None) {
-            Ok(cwd) => cwd,
-            Err(error) => {
-                console.complain(&format!("agent: cannot work here: {error}\n"));
-                return Exit::Reason(Reason::NoInput);
-            }
+        let catalog = match self.providers.catalog_here(console) {
+            Ok(catalog) => catalog,
+            Err(exit) => return exit,
         };
-        let (catalog, warning) = match self.providers.catalog(&cwd, console) {
-            Ok(found) => found,
-            Err(problems) => return refusal::refuse_file(&problems, console),
-        };
-        if let Some(warning) = warning {
-            console.complain(&format!("agent: {}\n", neutral(&warning.message)));
-        }
         let mut document = ModelsDocument::new(&catalog, console.environment());
         let words = search::words(&self.query);
         document.models.retain(|model| {

@@ -1,6 +1,5 @@
 //! `agent sessions export`: a session as a page that a browser shows.
 
-use std::fs::{self, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 use crate::event::Reason;
 use crate::export;
-use crate::report::{self, neutral};
+use crate::report::neutral;
 use crate::store::SessionTree;
 
 use super::place::{DirFlags, Opened, SessionArgument};
@@ -52,7 +51,7 @@ impl ExportCommand {
             console.complain("agent: the page would replace the session that it shows\n");
             return Exit::Reason(Reason::Usage);
         }
-        match save(&tree, &output, console) {
+        match export::save_session_html(&tree, &console.redactor(), &output) {
             Ok(()) => {
                 console.print(&format!("{}\n", neutral(&output.display().to_string())));
                 Exit::Done
@@ -96,32 +95,4 @@ fn print(tree: &SessionTree, console: &Console) -> Exit {
         }
         _ => Exit::Done,
     }
-}
-
-/// Writes a file, or replaces it whole: a page that fails half-way leaves the
-/// older one as it was. What is no regular file is written into.
-fn save(tree: &SessionTree, path: &Path, console: &Console) -> io::Result<()> {
-    let redactor = console.redactor();
-    // Through a link the file that it leads to is replaced.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let old = fs::metadata(&path).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        let mut out = BufWriter::new(report::create_private(&path)?);
-        export::session_html(tree, &redactor, &mut out)?;
-        return out.flush();
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // Such a file only its owner can read.
-    let file = tempfile::NamedTempFile::new_in(folder)?;
-    let mut out = BufWriter::new(file);
-    export::session_html(tree, &redactor, &mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(permissions) = old.as_ref().map(Metadata::permissions) {
-        file.as_file().set_permissions(permissions)?;
-    }
-    file.persist(&path).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -9,10 +9,9 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 use crate::cli::flags::ProvidersFlag;
-use crate::cli::refusal;
 use crate::clock::Activity;
 use crate::event::{Emission, EventKind, Reason};
-use crate::model::{Catalog, ClientOptions};
+use crate::model::ClientOptions;
 use crate::report::neutral;
 use crate::run::{self, Signals};
 use crate::session::{Cause, Compacted, Compaction, Session, SessionError, SessionOptions, Stop};
@@ -71,7 +70,7 @@ pub(super) fn compact(
     let activity = Activity::new();
     let name = model(opened, order).map_err(told)?;
     let asking = ClientOptions::new(activity.clone());
-    let catalog = catalog(order.providers, console)?;
+    let catalog = order.providers.catalog_here(console)?;
     let environment = console.environment();
     let models = run::models(environment, &catalog, Some(&name), order.base_url, asking)
         .map_err(|problem| told(Trouble::new(problem.kind.reason(), &problem)))?;
@@ -94,20 +93,6 @@ pub(super) fn compact(
     let outcome = runtime.block_on(converse(options, events, order.instructions, console));
     restore(opened, console).map_err(|error| refuse(&error, console))?;
     outcome.map_err(told)
-}
-
-/// The catalog of this machine; a problem with it is told.
-fn catalog(providers: &ProvidersFlag, console: &Console) -> Result<Catalog, Exit> {
-    let cwd = console.directory(None).map_err(|error| {
-        console.complain(&format!("agent: cannot work here: {error}\n"));
-        Exit::Reason(Reason::NoInput)
-    })?;
-    let found = providers.catalog(&cwd, console);
-    let (catalog, warning) = found.map_err(|problems| refusal::refuse_file(&problems, console))?;
-    if let Some(warning) = warning {
-        console.complain(&format!("agent: {}\n", neutral(&warning.message)));
-    }
-    Ok(catalog)
 }
 
 /// The model that wrote the summary is not the one that goes on.

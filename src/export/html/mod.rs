@@ -13,6 +13,7 @@
 mod calls;
 mod card;
 mod diff;
+mod file;
 mod layout;
 mod opening;
 mod outline;
@@ -38,6 +39,8 @@ use layout::Layout;
 use page::Page;
 use totals::Totals;
 use transcript::Transcript;
+
+pub use file::save_session_html;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -17,8 +17,6 @@ const LINES_MAX: usize = 24;
 const LINE_CHARS_MAX: usize = 160;
 /// Characters around the place where long lines differ.
 const AROUND_CHARS: usize = 60;
-/// What the answers of tools are called.
-pub(super) const RESULT: &str = "the result of";
 /// After this time a difference becomes coarser.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -45,14 +43,24 @@ impl Spoken {
     }
 }
 
+/// How two requests differ.
+pub(super) struct Difference {
+    /// In words.
+    pub(super) text: String,
+    /// Whether it is in the result of a tool.
+    pub(super) of_result: bool,
+}
+
 /// What differs, the most telling first; none when nothing does.
-pub(super) fn between(recorded: &Spoken, now: &Said) -> Option<String> {
+pub(super) fn between(recorded: &Spoken, now: &Said) -> Option<Difference> {
     let mut found = Vec::new();
     if let Some(head) = &recorded.head {
         settings(head, &now.head, &mut found);
     }
-    messages(&recorded.messages, &now.messages, &mut found);
+    let settings = found.len();
+    let in_result = messages(&recorded.messages, &now.messages, &mut found);
     let more = found.len().saturating_sub(1);
+    let of_result = settings == 0 && in_result;
     let mut text = found.into_iter().next()?;
     match more {
         0 => {}
@@ -61,7 +69,12 @@ pub(super) fn between(recorded: &Spoken, now: &Said) -> Option<String> {
             let _ = write!(text, "\n(and {more} more differences)");
         }
     }
-    Some(text)
+    Some(Difference { text, of_result })
+}
+
+/// Whether a message is what a tool answered.
+pub(super) fn is_result(message: &Value) -> bool {
+    message.get("role").and_then(Value::as_str) == Some("tool")
 }
 
 /// The newest message of a request, in a few words.
@@ -76,6 +89,10 @@ pub(super) fn newest(said: &Said) -> String {
 }
 
 fn settings(recorded: &Head, now: &Head, found: &mut Vec<String>) {
+    let temperature = |head: &Head| match head.temperature {
+        None => "unset".to_owned(),
+        Some(temperature) => temperature.to_string(),
+    };
     let mut changed = |name: &str, before: String, after: String| {
         if before != after {
             found.push(format!("{name} was {before} and is {after}"));
@@ -92,11 +109,7 @@ fn settings(recorded: &Head, now: &Head, found: &mut Vec<String>) {
         recorded.max_output_tokens.to_string(),
         now.max_output_tokens.to_string(),
     );
-    changed(
-        "the temperature",
-        format!("{:?}", recorded.temperature),
-        format!("{:?}", now.temperature),
-    );
+    changed("the temperature", temperature(recorded), temperature(now));
     if recorded.system != now.system {
         found.push(of_text("the system prompt", &recorded.system, &now.system));
     }
@@ -142,9 +155,12 @@ fn offers(recorded: &[Offer], now: &[Offer], found: &mut Vec<String>) {
     }
 }
 
-fn messages(recorded: &[Arc<Value>], now: &[Arc<Value>], found: &mut Vec<String>) {
+/// Tells whether the first difference is in the result of a tool.
+fn messages(recorded: &[Arc<Value>], now: &[Arc<Value>], found: &mut Vec<String>) -> bool {
+    let mut first = None;
     for (number, (before, after)) in (1..).zip(recorded.iter().zip(now)) {
         if before != after {
+            first.get_or_insert(after);
             let what = format!("message {number}, {}", title(after));
             found.push(of_text(&what, &render(before), &render(after)));
         }
@@ -156,6 +172,7 @@ fn messages(recorded: &[Arc<Value>], now: &[Arc<Value>], found: &mut Vec<String>
         ("has, in addition,", now.get(had))
     };
     if let Some(extra) = extra {
+        first.get_or_insert(extra);
         let text = render(extra);
         let shown: Vec<String> = text.lines().take(LINES_MAX).map(cut).collect();
         let number = had.min(has) + 1;
@@ -165,6 +182,7 @@ fn messages(recorded: &[Arc<Value>], now: &[Arc<Value>], found: &mut Vec<String>
             shown.join("\n")
         ));
     }
+    first.is_some_and(|first| is_result(first))
 }
 
 /// What a message is.
@@ -176,7 +194,7 @@ fn title(message: &Value) -> String {
             .unwrap_or_default()
     };
     match field("role") {
-        "tool" => format!("{RESULT} {} ({})", field("name"), field("call")),
+        "tool" => format!("the result of {} ({})", field("name"), field("call")),
         "assistant" => "a reply of the model".to_owned(),
         _ => "what the user said".to_owned(),
     }

@@ -1,6 +1,6 @@
 //! A cassette as it is read: every line is checked before the run begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -26,6 +26,13 @@ pub(super) struct Tape {
     pub(super) tools: Vec<ToolAnswer>,
     /// The calls of each conversation, by their place in `calls`.
     pub(super) index: BTreeMap<Conversation, Vec<usize>>,
+}
+
+impl Tape {
+    /// The jobs that asked a model.
+    pub(super) fn jobs(&self) -> BTreeSet<&str> {
+        self.index.keys().map(|known| known.job.as_str()).collect()
+    }
 }
 
 /// A file that is no cassette, or not a whole one.

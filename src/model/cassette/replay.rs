@@ -3,7 +3,7 @@
 //! The first thing that does not fit ends it: every call after that gets the
 //! same error, so that a run cannot go on beside its recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use crate::model::description::Model;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::secret::Redactor;
 
-use super::difference::{self, Spoken};
+use super::difference::{self, Difference, Spoken, is_result};
 use super::file::Tape;
 use super::line::{Answer, Call, Conversation, Talk, TapedCall, TapedOutput, ToolAnswer};
 use super::places::Places;
@@ -48,8 +48,18 @@ struct Played {
     /// How many calls of each conversation were answered.
     calls: BTreeMap<Conversation, usize>,
     /// The tool results that were given.
-    tools: Vec<(u32, String)>,
+    tools: BTreeSet<(u32, String)>,
     failed: Option<ModelError>,
+}
+
+/// Why a call has no answer.
+enum Unanswered<'c> {
+    /// The conversation has no such call.
+    Missing,
+    /// It answers another request.
+    Differs(&'c Call, Difference),
+    /// It was broken off when it was recorded.
+    BrokenOff,
 }
 
 /// What a recorded call gives.
@@ -60,6 +70,17 @@ pub(in crate::model) struct Playback {
     pub(in crate::model) body: Vec<Bytes>,
     /// What the connection ended with.
     pub(in crate::model) failed: Option<ModelError>,
+}
+
+impl Unanswered<'_> {
+    /// Whether a tool that says something else now may be to blame.
+    fn is_of_result(&self, said: &Said) -> bool {
+        match self {
+            Self::Missing => said.messages.last().is_some_and(|last| is_result(last)),
+            Self::Differs(_, difference) => difference.of_result,
+            Self::BrokenOff => false,
+        }
+    }
 }
 
 impl Cassette {
@@ -99,12 +120,10 @@ impl Cassette {
     /// The job as the cassette calls it: the only one may be called otherwise
     /// now.
     fn recorded_name<'n>(&'n self, job: &'n str) -> &'n str {
-        let mut jobs = self.tape.index.keys().map(|known| known.job.as_str());
-        let first = jobs.next().unwrap_or(job);
-        if jobs.all(|other| other == first) {
-            first
-        } else {
-            job
+        let jobs = self.tape.jobs();
+        match jobs.first() {
+            Some(only) if jobs.len() == 1 => only,
+            _ => job,
         }
     }
 }
@@ -155,8 +174,9 @@ impl Replay {
                 played.calls.insert(conversation, at + 1);
                 Ok(playback)
             }
-            Err(mut error) => {
-                if played.tools.is_empty() && error.message.contains(difference::RESULT) {
+            Err(unanswered) => {
+                let mut error = self.unanswered(&unanswered, &conversation, at, &said);
+                if played.tools.is_empty() && unanswered.is_of_result(&said) {
                     error.hints.insert(0, RUNNING_TOOLS.to_owned());
                 }
                 played.failed = Some(error.clone());
@@ -177,7 +197,7 @@ impl Replay {
         let session = super::number(&mut played.sessions, call.session);
         match self.recorded(session, call) {
             Ok(answer) => {
-                played.tools.push((session, answer.place.clone()));
+                played.tools.insert((session, answer.place.clone()));
                 Ok(self.local_output(answer))
             }
             Err(error) => {
@@ -228,48 +248,55 @@ impl Replay {
         conversation: &Conversation,
         at: usize,
         said: &Said,
-    ) -> Result<&Answer, ModelError> {
+    ) -> Result<&Answer, Unanswered<'_>> {
         let recorded = self.tape.index.get(conversation);
         let calls = || {
             let lines = recorded.into_iter().flatten();
             lines.filter_map(|line| self.tape.calls.get(*line))
         };
         let Some(call) = calls().nth(at) else {
-            return Err(self.missing(conversation, at, said));
+            return Err(Unanswered::Missing);
         };
         if call.request.fingerprint != said.fingerprint {
             let before = Spoken::at(calls(), at);
             if let Some(difference) = difference::between(&before, said) {
-                return Err(self.differs(call, at, &difference));
+                return Err(Unanswered::Differs(call, difference));
             }
         }
         if call.answer.cancelled {
-            return Err(self.mismatch(format!(
-                "call {} was broken off when it was recorded, so there is no answer to it",
-                at + 1
-            )));
+            return Err(Unanswered::BrokenOff);
         }
         Ok(&call.answer)
     }
 
+    fn unanswered(
+        &self,
+        why: &Unanswered<'_>,
+        conversation: &Conversation,
+        at: usize,
+        said: &Said,
+    ) -> ModelError {
+        match why {
+            Unanswered::Missing => self.missing(conversation, at, said),
+            Unanswered::Differs(call, difference) => self.differs(call, at, &difference.text),
+            Unanswered::BrokenOff => self.mismatch(format!(
+                "call {} was broken off when it was recorded, so there is no answer to it",
+                at + 1
+            )),
+        }
+    }
+
     fn missing(&self, conversation: &Conversation, at: usize, said: &Said) -> ModelError {
-        let asked = difference::newest(said);
-        let recorded: Vec<&str> = {
-            let mut jobs: Vec<&str> = Vec::new();
-            for known in self.tape.index.keys() {
-                if !jobs.contains(&known.job.as_str()) {
-                    jobs.push(&known.job);
-                }
-            }
-            jobs
-        };
-        if !recorded.contains(&self.job.as_str()) {
+        let recorded = self.tape.jobs();
+        if !recorded.contains(self.job.as_str()) {
+            let recorded: Vec<&str> = recorded.into_iter().collect();
             return self.mismatch(format!(
                 "it has no calls of the job `{}`, only of {}",
                 self.job,
                 recorded.join(", ")
             ));
         }
+        let asked = difference::newest(said);
         self.mismatch(format!(
             "{} has {at} calls, and now there is one more{asked}",
             conversation.talk.words()

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::fingerprint::Fnv1a;
 use crate::message::{AssistantMessage, Content, Message, Messages, StopReason, ToolResult};
 use crate::model::assemble::is_fresh_id;
 use crate::model::{Request, ResponseFormat, ThinkingLevel};
@@ -64,7 +65,7 @@ pub(super) struct Said {
 pub(super) struct Ledger {
     known: Vec<Arc<Message>>,
     said: Vec<Arc<Value>>,
-    hash: Fnv,
+    hash: Fnv1a,
     calls: Calls,
 }
 
@@ -80,11 +81,11 @@ impl Ledger {
         self.extend(&request.messages, scrub);
         let head = head(model, request, payload, scrub);
         let mut hash = self.hash;
-        hash.add(&serde_json::to_string(&head).unwrap_or_default());
+        add(&mut hash, &serde_json::to_string(&head).unwrap_or_default());
         Said {
             head,
             messages: self.said.clone(),
-            fingerprint: format!("{:016x}", hash.0),
+            fingerprint: hash.to_string(),
         }
     }
 
@@ -102,7 +103,7 @@ impl Ledger {
         for message in messages.iter().skip(self.known.len()) {
             if let Some(value) = self.calls.message(message) {
                 let value = scrub.value(value);
-                self.hash.add(&value.to_string());
+                add(&mut self.hash, &value.to_string());
                 self.said.push(Arc::new(value));
             }
             self.known.push(Arc::clone(message));
@@ -252,26 +253,14 @@ fn sign(fields: &mut Map<String, Value>, signature: Option<&str>) {
     }
 }
 
+/// Adds a text, and the zero that ends it: two texts are not one longer one.
+fn add(hash: &mut Fnv1a, text: &str) {
+    hash.add(text.as_bytes());
+    hash.add(&[0]);
+}
+
 fn fingerprint(text: &str) -> String {
-    let mut hash = Fnv::default();
-    hash.add(text);
-    format!("{:016x}", hash.0)
-}
-
-/// FNV-1a: the same on every machine and in every version.
-#[derive(Debug, Clone, Copy)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, text: &str) {
-        for byte in text.bytes().chain([0]) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    let mut hash = Fnv1a::default();
+    add(&mut hash, text);
+    hash.to_string()
 }

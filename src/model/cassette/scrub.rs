@@ -36,12 +36,10 @@ impl Scrub {
     pub(super) fn secrets(&self, value: Value) -> Value {
         match self.redactor.redact(&value.to_string()) {
             Cow::Borrowed(_) => value,
-            Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or_else(|_| {
-                // A number is no longer one.
-                let redactor = self.redactor.clone();
-                let places = Arc::default();
-                Self { redactor, places }.leaves(value)
-            }),
+            // Without a number that became none, it may be no JSON any more.
+            Cow::Owned(clean) => {
+                serde_json::from_str(&clean).unwrap_or_else(|_| self.redactor.redact_json(value))
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::fingerprint::Fnv1a;
 use crate::model::assemble::is_fresh_id;
 use crate::model::description::{Api, Model};
 
@@ -120,11 +121,11 @@ fn fit<'a>(model: &Model, mut id: &'a str, own: bool) -> Cow<'a, str> {
 
 /// As much of `id` as fits, and a hash of `whole`.
 fn hashed(id: &str, whole: &str, shape: Shape) -> String {
-    let hash = fnv1a(whole);
+    let hash = Fnv1a::of(whole.as_bytes());
     let Shape::Word(chars_max) = shape else {
-        return nine_letters(hash);
+        return nine_letters(hash.number());
     };
-    let suffix = format!("_{hash:016x}");
+    let suffix = format!("_{hash}");
     let kept: String = id
         .chars()
         .take(chars_max - suffix.len())
@@ -145,12 +146,4 @@ fn nine_letters(mut hash: u64) -> String {
         hash /= 36;
     }
     letters
-}
-
-/// FNV-1a: the same on every machine and in every version, unlike the hashers
-/// of the standard library.
-fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

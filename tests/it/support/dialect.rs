@@ -76,14 +76,7 @@ impl Dialect {
     /// A quiet run of a task in `run/`, which is tried again without delay.
     /// `more` are further lines of the task file.
     pub fn task(&self, base_url: &str, more: &str) -> Cli {
-        let task = format!(
-            "version: 1\nname: job\nprompt: Do it.\nretry: {{base_delay: 1ms, max_attempts: 3}}\n{more}"
-        );
-        Cli::new()
-            .file("task.yaml", task)
-            .args(["run", "task.yaml", "--quiet", "--run-dir", "run"])
-            .args(["--model", self.model, "--base-url", base_url])
-            .env(self.key_env, KEY)
+        task((self.model, self.key_env), base_url, more)
     }
 
     /// The conversation of a request, without the instructions.
@@ -118,6 +111,19 @@ impl Dialect {
             })
             .collect()
     }
+}
+
+/// A quiet run in `run/` of a task whose model and key are these, which is tried
+/// again without delay. `more` are further lines of the task file.
+pub(super) fn task((model, key_env): (&str, &str), base_url: &str, more: &str) -> Cli {
+    let task = format!(
+        "version: 1\nname: job\nprompt: Do it.\nretry: {{base_delay: 1ms, max_attempts: 3}}\n{more}"
+    );
+    Cli::new()
+        .file("task.yaml", task)
+        .args(["run", "task.yaml", "--quiet", "--run-dir", "run"])
+        .args(["--model", model, "--base-url", base_url])
+        .env(key_env, KEY)
 }
 
 /// What the log says of attempts: error, HTTP status, delay in milliseconds, its source.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::cli::Cli;
 use super::reply::{Response, status};
-use super::{anthropic, chat, gemini, responses};
+use super::{anthropic, chat, dialect, gemini, responses};
 
 /// What a reply consists of.
 #[derive(Clone)]
@@ -44,8 +44,7 @@ pub struct Four {
     pub thought_back: fn() -> Value,
 }
 
-/// The key that is given to every run.
-pub const KEY: &str = "sk-test-0123456789abcdef";
+pub use super::dialect::KEY;
 
 /// All of them.
 pub const FOUR: [Four; 4] = [
@@ -142,14 +141,7 @@ impl Four {
     /// A quiet run of a task, which is tried again without delay. `more` are
     /// further lines of the task file.
     pub fn task(&self, base_url: &str, more: &str) -> Cli {
-        let task = format!(
-            "version: 1\nname: job\nprompt: Do it.\nretry: {{base_delay: 1ms, max_attempts: 3}}\n{more}"
-        );
-        Cli::new()
-            .file("task.yaml", task)
-            .args(["run", "task.yaml", "--quiet", "--run-dir", "run"])
-            .args(["--model", self.model, "--base-url", base_url])
-            .env(self.key_env, KEY)
+        dialect::task((self.model, self.key_env), base_url, more)
     }
 
     /// A whole reply of one text.
