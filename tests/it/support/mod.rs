@@ -29,5 +29,6 @@ pub mod server;
 pub(crate) mod session;
 pub(crate) mod streams;
 pub(crate) mod test_tool;
+pub(crate) mod told;
 pub mod transcript;
 pub mod workspace;

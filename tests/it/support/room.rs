@@ -16,7 +16,8 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::session::{PROMPT_MAX, Stage, TestTool, assert_valid, drain, lawful};
+use super::session::{PROMPT_MAX, Stage, TestTool, drain};
+use super::told::{assert_valid, lawful};
 
 /// A session that several use at once.
 pub(crate) struct Room {
