@@ -33,9 +33,13 @@ pub(super) fn spent(limit: &LimitReached) -> String {
         LimitKind::Repeats => format!("{value} of {max} repeats of a call"),
         LimitKind::DenialsInARow => format!("{value} of {max} denials in a row"),
         LimitKind::Denials => format!("{value} of {max} denials"),
-        LimitKind::Time => format!("{value} of {max} seconds"),
-        LimitKind::Idle => format!("{value} of {max} seconds without a sign of life"),
+        LimitKind::Time => format!("{} of {}", seconds(value), seconds(max)),
+        LimitKind::Idle => format!("{} without a sign of life", seconds(max)),
     }
+}
+
+fn seconds(amount: f64) -> String {
+    duration((amount * 1_000.0) as u64)
 }
 
 /// Dollars with cents, or with what shows of a smaller amount.

@@ -134,9 +134,9 @@ async fn converse(
     if let (None, Some(error)) = (&trouble, site.tape.leftover()) {
         trouble = Some(Trouble::of(&Stop::from(error)));
     }
-    // A signal ends the run as no success, whatever the model has said by then.
-    let signalled = matches!(interrupt.cause(), Some(Cause::Signal(_)));
-    let mut structured_output = structured.filter(|_| trouble.is_none() && !signalled);
+    // Such a run is no success, whatever the model has said by then.
+    let cut_short = matches!(interrupt.cause(), Some(Cause::Signal(_) | Cause::Output));
+    let mut structured_output = structured.filter(|_| trouble.is_none() && !cut_short);
     if let (Some(answer), Some(file)) = (&structured_output, &site.answer)
         && let Err(error) = file.write(answer.clone(), &context.settings.redactor)
     {

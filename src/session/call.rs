@@ -17,7 +17,6 @@ use crate::tool::{CallFuture, Failure, Tool, ToolOutput};
 
 use super::feed::Feed;
 use super::hooks::{Ended, SessionHooks};
-use super::tape;
 use super::workbench::Workbench;
 
 /// Partial outputs that may wait for the feed.
@@ -138,9 +137,9 @@ impl Runner<'_> {
         };
         let output = if let Some(output) = tape.played(taped) {
             output
-        } else if let Some(recording) = tape.recording() {
+        } else if tape.is_recording() {
             let output = self.work(call, &call_id, tool, args.clone()).await;
-            recording.tool(taped, tape::taped(&output));
+            tape.keep(taped, &output);
             output
         } else {
             self.work(call, &call_id, tool, args).await

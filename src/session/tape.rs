@@ -29,17 +29,20 @@ impl ToolTape {
         Some(output.unwrap_or_else(|error: ModelError| ToolOutput::error(error.message)))
     }
 
-    /// What the results are recorded on.
-    pub(super) fn recording(&self) -> Option<&Recording> {
-        match self {
-            Self::Recording(recording) => Some(recording),
-            Self::None | Self::Replaying(_) => None,
+    /// Whether what a tool answers is to be kept.
+    pub(super) fn is_recording(&self) -> bool {
+        matches!(self, Self::Recording(_))
+    }
+
+    /// Records what a tool answered.
+    pub(super) fn keep(&self, call: TapedCall<'_>, output: &ToolOutput) {
+        if let Self::Recording(recording) = self {
+            recording.tool(call, taped(output));
         }
     }
 }
 
-/// An output as it is recorded.
-pub(super) fn taped(output: &ToolOutput) -> TapedOutput {
+fn taped(output: &ToolOutput) -> TapedOutput {
     TapedOutput {
         content: output.content.clone(),
         summary: output.summary.clone(),

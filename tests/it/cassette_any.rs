@@ -83,7 +83,9 @@ proptest! {
             });
         }
         replies.push(speaker.answer(&answer));
-        let task = TASK.replace("{base_delay: 1ms}", "{base_delay: 1ms, max_attempts: 20}");
+        let task = TASK.replace("{base_delay: 1ms}", "{base_delay: 1ms, max_attempts: 20}")
+            // However often it is denied, it comes to its end.
+            + "limits: {max_denials: {consecutive: 100, total: 100}}\n";
         let shelf = Shelf::new();
         let recorded = shelf.record(speaker, &task, replies);
         // The key as well: what a log holds back depends on the secrets.

@@ -372,3 +372,24 @@ fn the_cost_so_far_counts_whatever_was_asked() {
         .collect();
     assert_eq!(sums, ["$0.2500", "$0.7500", "$1.75", "$3.75"], "{text}");
 }
+
+#[test]
+fn limits_are_told_in_their_units() {
+    for (kind, value, max, said) in [
+        (LimitKind::Turns, 60.0, 60.0, "60 of 60 turns"),
+        (LimitKind::Cost, 1.6, 2.0, "$1.60 of $2.00"),
+        (LimitKind::Time, 61.002_148, 61.0, "1 min 1 s of 1 min 1 s"),
+        (
+            LimitKind::Idle,
+            300.0,
+            300.0,
+            "5 min 0 s without a sign of life",
+        ),
+    ] {
+        let reached = EventKind::LimitReached(LimitReached { kind, value, max });
+        let emissions = vec![run_start(&["fix"]), in_job(reached)];
+        let text = plain(HumanOptions::default(), emissions, Reason::Timeout);
+        let line = format!("! limit reached: {said}\n");
+        assert!(text.contains(&line), "{text}");
+    }
+}
