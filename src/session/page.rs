@@ -9,8 +9,9 @@ use super::Session;
 
 impl Session {
     /// Writes the whole session as one page of HTML: all branches, calls and
-    /// diffs, tokens and cost. Secrets are hidden, and the file is for its owner
-    /// alone; one that is there is replaced once the new one is whole.
+    /// diffs, tokens and cost. Secrets are hidden, and a new file is for its owner
+    /// alone; one that is there is replaced, with its permissions, once the page
+    /// is whole.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -12,8 +12,8 @@ use crate::store::SessionTree;
 
 use super::session_html;
 
-/// Writes the page of `tree` into a file, for its owner alone. One that is there
-/// is replaced, with its permissions, once the new one is whole: a page that
+/// Writes the page of `tree` into a file. A new one is for its owner alone; one
+/// that is there is replaced, with its permissions, once the page is whole: what
 /// fails half-way leaves it as it was. What is no regular file is written into.
 ///
 /// # Errors

@@ -57,10 +57,10 @@ pub(super) fn between(recorded: &Spoken, now: &Said) -> Option<Difference> {
     if let Some(head) = &recorded.head {
         settings(head, &now.head, &mut found);
     }
-    let settings = found.len();
+    let same_settings = found.is_empty();
     let in_result = messages(&recorded.messages, &now.messages, &mut found);
     let more = found.len().saturating_sub(1);
-    let of_result = settings == 0 && in_result;
+    let of_result = same_settings && in_result;
     let mut text = found.into_iter().next()?;
     match more {
         0 => {}
