@@ -1,9 +1,14 @@
 //! What a call touches. Tools state accesses, policy judges them, so that a
-//! renamed tool cannot slip past a rule.
+//! renamed tool cannot slip past a rule. And the one door by which what was
+//! judged is opened.
 
 mod door;
+mod folder;
+mod walk;
 
-pub use door::open_judged;
+pub use door::{Entry, OpenFile, open_judged, open_stepwise};
+pub use folder::{Draft, Folder, Kind, Name, create_private, look};
+pub use walk::{Hidden, Ignoring, Met, Walk, WalkOptions};
 
 use std::path::PathBuf;
 

@@ -1,14 +1,10 @@
 //! Reads the small text files that people keep for agents: regular files only,
 //! without waiting, up to a limit, and of a repository nothing outside it.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-use rustix::io::Errno;
-
-use crate::access;
+use crate::access::{self, Entry, Folder, OpenFile};
 
 /// More names of one directory are not looked at.
 const ENTRIES_MAX: usize = 1_000;
@@ -67,11 +63,10 @@ impl TextFile {
                 return Err("may not be read under the permissions of the task".to_owned());
             }
         }
-        let file = open(&real)?;
-        let metadata = file.metadata().map_err(|error| unreadable(&error))?;
-        if !metadata.is_file() {
+        let entry = access::look(&real).map_err(|error| unreadable(&error))?;
+        let Entry::File(OpenFile { file, metadata }) = entry else {
             return Err("is no regular file".to_owned());
-        }
+        };
         let mut bytes = Vec::new();
         file.take(bytes_max as u64 + 1)
             .read_to_end(&mut bytes)
@@ -115,7 +110,8 @@ pub(super) fn names(directory: &Path, owner: Owner<'_>) -> Result<(Vec<String>, 
         return Ok((Vec::new(), true));
     };
     owner.check(&real)?;
-    let entries = real.read_dir().map_err(|error| unreadable(&error))?;
+    let folder = Folder::open(&real).map_err(|error| unreadable(&error))?;
+    let entries = folder.names().map_err(|error| unreadable(&error))?;
     let mut names: Vec<String> = Vec::new();
     for entry in entries.flatten() {
         if names.len() == ENTRIES_MAX {
@@ -123,7 +119,7 @@ pub(super) fn names(directory: &Path, owner: Owner<'_>) -> Result<(Vec<String>, 
             return Ok((names, false));
         }
         // No name that is not UTF-8 is a name for a skill or a template.
-        names.extend(entry.file_name().into_string());
+        names.extend(entry.name.into_string());
     }
     names.sort();
     Ok((names, true))
@@ -141,17 +137,6 @@ fn resolve(path: &Path) -> Result<Option<PathBuf>, String> {
         }
         Err(error) => Err(unreadable(&error)),
     }
-}
-
-/// Opens a real path without following a link that took its place meanwhile
-/// and without waiting for a pipe.
-fn open(real: &Path) -> Result<File, String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    access::open_judged(real, flags).map_err(|errno| match errno {
-        // A socket, or a device without its driver.
-        Errno::NXIO | Errno::NODEV => "is no regular file".to_owned(),
-        errno => unreadable(&errno.into()),
-    })
 }
 
 fn unreadable(error: &std::io::Error) -> String {

@@ -6,15 +6,14 @@
 //! every event. That is what lets a log be folded again without the files.
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::SinkError;
+use crate::access;
 
 /// The most bytes of a string in a line of the log.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -74,26 +73,12 @@ impl Spill {
         }
         let path = format!("{FOLDER}/{name}");
         let file = self.run_dir.join(&path);
-        write_new(&file, text)
+        access::create_private(&file)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|source| SinkError::new("write", file.display().to_string(), source))?;
         self.written.insert(key, path.clone());
         Ok(path)
     }
-}
-
-fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-    }
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)?
-        .write_all(text.as_bytes())
 }
 
 fn hash(text: &str) -> u64 {

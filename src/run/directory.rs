@@ -1,12 +1,14 @@
 //! The run directory: where everything that a run leaves behind is.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder};
 use std::io::{BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::access::{self, Entry, Folder, Kind};
 use crate::secret::Redactor;
 
 /// The directory of one run. Its files are for its owner only, because they
@@ -60,8 +62,8 @@ impl RunDirectory {
             .create(parent)
             .map_err(failed("create", parent))?;
         if fresh {
-            let ignore = parent.join(".gitignore");
-            fs::write(&ignore, "*\n").map_err(failed("write", &ignore))?;
+            let ignore = parent.canonicalize().map(|real| real.join(".gitignore"));
+            write_private(&ignore.map_err(failed("resolve", parent))?, b"*\n")?;
         }
         Self::at(&parent.join(run_id))
     }
@@ -177,22 +179,8 @@ fn refuse_links(parent: &Path, cwd: &Path) -> Result<(), DirectoryError> {
 
 /// Writes a new file for its owner only, with the folders above it.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
-    let fail = |source| failed("write", path)(source);
-    if let Some(parent) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .map_err(fail)?;
-    }
-    let mut file: File = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(fail)?;
-    file.write_all(bytes).map_err(fail)
+    let write = || access::create_private(path)?.write_all(bytes);
+    write().map_err(failed("write", path))
 }
 
 /// Takes the secrets out of the outputs of commands below `folder`, which were
@@ -201,25 +189,28 @@ fn write_private(path: &Path, bytes: &[u8]) -> Result<(), DirectoryError> {
 /// # Errors
 /// When a file cannot be replaced.
 pub(super) fn mask_files(folder: &Path, redactor: &Redactor) -> Result<(), DirectoryError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
+    let held = match Folder::open(folder) {
+        Ok(held) => held,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(failed("read", folder)(source)),
     };
-    for entry in entries {
-        let path = entry.map_err(failed("read", folder))?.path();
-        if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
-            mask_file(&path, folder, redactor).map_err(failed("redact", &path))?;
+    for entry in held.names().map_err(failed("read", folder))? {
+        let entry = entry.map_err(failed("read", folder))?;
+        if entry.kind == Kind::File {
+            let path = folder.join(&entry.name);
+            mask_file(&held, &entry.name, redactor).map_err(failed("redact", &path))?;
         }
     }
     Ok(())
 }
 
-fn mask_file(path: &Path, folder: &Path, redactor: &Redactor) -> std::io::Result<()> {
+fn mask_file(folder: &Folder, name: &OsStr, redactor: &Redactor) -> std::io::Result<()> {
     const PIECE_BYTES: u64 = 64 * 1024;
-    let mut input = BufReader::new(File::open(path)?);
-    // Such a file is made with mode 0600.
-    let mut output = tempfile::NamedTempFile::new_in(folder)?;
+    let Entry::File(opened) = folder.look(name)? else {
+        return Ok(());
+    };
+    let mut input = BufReader::new(opened.file);
+    let mut output = folder.draft(0o600)?;
     let mut stream = redactor.stream();
     let (mut piece, mut tail) = (Vec::new(), Vec::new());
     loop {
@@ -234,12 +225,15 @@ fn mask_file(path: &Path, folder: &Path, redactor: &Redactor) -> std::io::Result
             _ => piece.len(),
         };
         tail = piece.split_off(whole);
-        output.write_all(stream.push(&String::from_utf8_lossy(&piece)).as_bytes())?;
+        output
+            .file
+            .write_all(stream.push(&String::from_utf8_lossy(&piece)).as_bytes())?;
     }
-    output.write_all(stream.push(&String::from_utf8_lossy(&piece)).as_bytes())?;
-    output.write_all(stream.finish().as_bytes())?;
-    output.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    output
+        .file
+        .write_all(stream.push(&String::from_utf8_lossy(&piece)).as_bytes())?;
+    output.file.write_all(stream.finish().as_bytes())?;
+    output.replace(name)
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> DirectoryError {

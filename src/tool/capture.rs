@@ -2,12 +2,12 @@
 //! it is too long, and parts of it on their way to whoever listens.
 
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::access;
 use crate::clock::{self, Slept};
 use crate::secret::{Redactor, StreamRedactor};
 use crate::tool::CallContext;
@@ -213,19 +213,7 @@ fn open_spill(path: Option<&Path>, text: &str, stream: StreamRedactor) -> Spill 
         return Spill::Lost("there is no directory for it".to_owned());
     };
     let open = || -> std::io::Result<Kept> {
-        if let Some(dir) = path.parent() {
-            std::fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(dir)?;
-        }
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(path)?;
+        let file = access::create_private(path)?;
         let mut kept = Kept {
             file,
             stream,

@@ -1,35 +1,24 @@
 //! Opening and replacing single files: only regular ones, never halfway.
 
+use std::ffi::OsStr;
 use std::fs::{File, FileType, Metadata, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
-use crate::access::Access;
+use crate::access::{self, Access, Entry, Folder, OpenFile};
 use crate::fingerprint::Fnv1a;
-use crate::tool::door::{self, Folder};
 use crate::tool::work::{Failed, Work};
 use crate::tool::{FileLedger, Fingerprint, Freshness, Place, path};
 
 /// Larger files are not edited.
 const EDIT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// An open regular file.
-#[derive(Debug)]
-pub(super) struct Opened {
-    /// At its begin.
-    pub(super) file: File,
-    /// Of the file that is open, not of the name.
-    pub(super) metadata: Metadata,
-}
-
 /// What a name stands for.
 #[derive(Debug)]
 pub(super) enum Found {
     /// A regular file, open.
-    File(Opened),
+    File(OpenFile),
     /// A directory.
     Directory,
 }
@@ -37,19 +26,15 @@ pub(super) enum Found {
 /// Opens the real path `real` for reading, without following a link, waiting
 /// for a FIFO or touching a device. `shown` is its name in messages.
 pub(super) fn open(place: &Place, real: &Path, shown: &str) -> Result<Found, String> {
-    let failed = |error: std::io::Error| format!("cannot read `{shown}`: {}", reason(&error));
-    let kind = real.symlink_metadata().map_err(failed)?.file_type();
-    if kind.is_dir() {
-        return Ok(Found::Directory);
+    let entry = access::look(real);
+    match entry.map_err(|error| format!("cannot read `{shown}`: {}", reason(&error)))? {
+        Entry::Directory => Ok(Found::Directory),
+        Entry::Other(kind) => Err(special(kind, shown)),
+        Entry::File(opened) => {
+            refuse_foreign_link(place, &opened.metadata, shown)?;
+            Ok(Found::File(opened))
+        }
     }
-    refuse_special(kind, shown)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = door::open(real, flags).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    // The name may have changed hands between the look and the opening.
-    refuse_special(metadata.file_type(), shown)?;
-    refuse_foreign_link(place, &metadata, shown)?;
-    Ok(Found::File(Opened { file, metadata }))
 }
 
 /// The real path of something that shall exist, when what the call wants
@@ -95,12 +80,8 @@ pub(super) fn reason(error: &std::io::Error) -> String {
     }
 }
 
-fn refuse_special(kind: FileType, shown: &str) -> Result<(), String> {
-    let name = if kind.is_file() {
-        return Ok(());
-    } else if kind.is_dir() {
-        "a directory"
-    } else if kind.is_fifo() {
+fn special(kind: FileType, shown: &str) -> String {
+    let name = if kind.is_fifo() {
         "a FIFO"
     } else if kind.is_socket() {
         "a socket"
@@ -109,7 +90,7 @@ fn refuse_special(kind: FileType, shown: &str) -> Result<(), String> {
     } else {
         "a device"
     };
-    Err(format!("`{shown}` is {name}, not a regular file"))
+    format!("`{shown}` is {name}, not a regular file")
 }
 
 /// A hard link may be another name of a file outside that policy would refuse.
@@ -165,7 +146,7 @@ impl Target {
             });
         }
         let real = real(place, path, work, Access::Write)?;
-        let Opened { file, metadata } = match open(place, &real, &shown)? {
+        let OpenFile { file, metadata } = match open(place, &real, &shown)? {
             Found::File(opened) => opened,
             Found::Directory => return Err(format!("`{shown}` is a directory").into()),
         };
@@ -226,17 +207,15 @@ impl Target {
             )
         };
         let parent = self.real.parent().unwrap_or(Path::new("/"));
-        if self.existing.is_none() {
-            std::fs::create_dir_all(parent).map_err(|error| failed(&error))?;
-        }
+        let name = self.real.file_name().unwrap_or_default();
         // A new file's name must be real too, or it would not be found again.
-        let parent = parent.canonicalize().map_err(|error| failed(&error))?;
-        let real = parent.join(self.real.file_name().unwrap_or_default());
+        let (existing, missing) = nearest(parent).map_err(|error| failed(&error))?;
+        let real = existing.join(&missing).join(name);
         if !work.permits(&Access::Write(real.clone())) {
             return Err(elsewhere(&self.shown));
         }
-        let metadata = Folder::open(&parent)
-            .and_then(|folder| self.put(&folder, &real, content))
+        let metadata = Folder::make(&existing, &missing, 0o777)
+            .and_then(|folder| self.put(&folder, name, content))
             .map_err(|error| failed(&error))?;
         ledger.keep_before(
             &real,
@@ -249,30 +228,40 @@ impl Target {
         Ok(())
     }
 
-    fn put(&self, folder: &Folder, real: &Path, content: &[u8]) -> std::io::Result<Metadata> {
-        let place = folder.path().join(real.file_name().unwrap_or_default());
-        let mut draft = tempfile::Builder::new()
-            .prefix(".agent-")
-            // Below the mask, as any new file.
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder.path())?;
-        draft.write_all(content)?;
+    fn put(&self, folder: &Folder, name: &OsStr, content: &[u8]) -> std::io::Result<Metadata> {
+        let mut draft = folder.draft(0o666)?;
+        draft.file.write_all(content)?;
         let Some(existing) = &self.existing else {
-            let file = draft
-                .persist_noclobber(place)
-                .map_err(|error| error.error)?;
-            return file.metadata();
+            let metadata = draft.file.metadata()?;
+            draft.place(name)?;
+            return Ok(metadata);
         };
-        existing.lend_attributes(draft.as_file())?;
-        let now = place.symlink_metadata()?;
+        existing.lend_attributes(&draft.file)?;
+        let now = folder.metadata(name)?;
         if !Fingerprint::new(&now, None)
             .same_file_state(&Fingerprint::new(&existing.metadata, None))
         {
             return Err(std::io::Error::other("it changed in this moment"));
         }
-        let file = draft.persist(place).map_err(|error| error.error)?;
-        file.metadata()
+        let metadata = draft.file.metadata()?;
+        draft.replace(name)?;
+        Ok(metadata)
     }
+}
+
+/// The part of a directory's path that exists, real, and the part that does not.
+fn nearest(directory: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
+    for existing in directory.ancestors() {
+        match existing.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
+                let missing = directory.strip_prefix(existing).unwrap_or(Path::new(""));
+                return Ok((existing.canonicalize()?, missing.to_owned()));
+            }
+        }
+    }
+    Err(ErrorKind::NotFound.into())
 }
 
 impl Existing {

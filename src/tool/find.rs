@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::tool::file::Found;
 use crate::tool::walk::{self, Glob, Kind, Next, Wanted};
 use crate::tool::work::{self, Failed, Work};
@@ -118,7 +118,7 @@ fn find(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
             return Ok(Next::Enough);
         }
         let mut name = path::display(place, &walk::asked_path(&asked, below));
-        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        if entry.kind == access::Kind::Directory {
             name.push('/');
         }
         names.push(name);

@@ -6,8 +6,8 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::access::Access;
-use crate::tool::file::{Found, Opened};
+use crate::access::{Access, OpenFile};
+use crate::tool::file::Found;
 use crate::tool::walk::{self, Gaps, Glob, Hidden, Kind, Next, Wanted};
 use crate::tool::work::{self, Failed, Work};
 use crate::tool::{
@@ -168,7 +168,7 @@ fn grep(args: &Arguments, place: &Place, work: &Work) -> Result<ToolOutput, Fail
             };
             gaps = walk::walk(&root, &wanted, work, |entry, below, gaps| {
                 let shown = path::display(place, &walk::asked_path(&asked, below));
-                match file::open(place, entry.path(), &shown) {
+                match file::open(place, &entry.path, &shown) {
                     Ok(Found::File(opened)) => search.file(opened, shown, gaps)?,
                     Ok(Found::Directory) | Err(_) => gaps.unreadable(),
                 }
@@ -204,7 +204,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn file(&mut self, opened: Opened, shown: String, gaps: &mut Gaps) -> Result<(), Failed> {
+    fn file(&mut self, opened: OpenFile, shown: String, gaps: &mut Gaps) -> Result<(), Failed> {
         let mut lines = Lines {
             matcher: &self.matcher,
             shown,

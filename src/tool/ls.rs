@@ -6,8 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::access::Access;
-use crate::tool::door::Folder;
+use crate::access::{Access, Folder, Kind};
 use crate::tool::file::{Found, reason};
 use crate::tool::walk;
 use crate::tool::work::{self, Failed, Work};
@@ -115,21 +114,21 @@ pub(super) fn list(
     let mut names: BinaryHeap<(String, String)> = BinaryHeap::new();
     let (mut total, mut withheld) = (0_usize, 0_usize);
     let folder = Folder::open(real).map_err(failed)?;
-    for entry in folder.path().read_dir().map_err(failed)? {
+    for entry in folder.names().map_err(failed)? {
         work.go_on()?;
         let entry = entry.map_err(failed)?;
-        if !work.may_read(&real.join(entry.file_name())) {
+        let path = real.join(&entry.name);
+        if !work.may_read(&path) {
             withheld += 1;
             continue;
         }
         total += 1;
-        let mut name = path::display_name(&entry.file_name());
+        let mut name = path::display_name(&entry.name);
         let key = name.to_lowercase();
         if names.len() == limit && names.peek().is_some_and(|(largest, _)| *largest < key) {
             continue;
         }
-        let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() || (kind.is_symlink() && entry.path().is_dir()) {
+        if entry.kind == Kind::Directory || (entry.kind == Kind::Link && path.is_dir()) {
             name.push('/');
         }
         names.push((key, name));

@@ -23,7 +23,6 @@ mod bash;
 mod capture;
 mod command;
 mod diff;
-mod door;
 mod edit;
 mod file;
 mod find;

@@ -6,9 +6,9 @@ use base64::Engine as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::access::Access;
+use crate::access::{Access, OpenFile};
 use crate::message::{Content, Image};
-use crate::tool::file::{Found, Opened};
+use crate::tool::file::Found;
 use crate::tool::truncate::{self, BYTES_MAX, LINES_MAX};
 use crate::tool::work::{self, Failed, Watched, Work};
 use crate::tool::{
@@ -115,7 +115,7 @@ fn read(
     let asked = path::resolve(place, &args.path)?;
     let shown = path::display(place, &asked);
     let real = file::real(place, &asked, work, Access::Read)?;
-    let Opened { file, metadata } = match file::open(place, &real, &shown)? {
+    let OpenFile { file, metadata } = match file::open(place, &real, &shown)? {
         Found::File(opened) => opened,
         Found::Directory => return ls::list(&real, &shown, None, work),
     };

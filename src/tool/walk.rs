@@ -3,15 +3,15 @@
 //! `.gitignore` and `.ignore` files are respected, in a repository or not.
 //! Hidden files and directories are passed over, as ripgrep does; naming one as
 //! the path looks into it. `.git` is never looked into from above. Links are
-//! not followed.
+//! not followed, also where a directory becomes one during the walk.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use globset::{GlobBuilder, GlobMatcher};
-use ignore::{DirEntry, WalkBuilder};
 
+pub(super) use crate::access::Hidden;
+use crate::access::{self, Ignoring, Met, WalkOptions};
 use crate::tool::work::{Failed, Work};
 
 /// No walk looks at more entries.
@@ -81,8 +81,8 @@ pub(super) enum Kind {
 }
 
 impl Wanted<'_> {
-    fn fits(&self, entry: &DirEntry, below: &Path) -> bool {
-        let kind = self.kind == Kind::Names || entry.file_type().is_some_and(|kind| kind.is_file());
+    fn fits(&self, entry: &Met, below: &Path) -> bool {
+        let kind = self.kind == Kind::Names || entry.kind == access::Kind::File;
         kind && self.glob.is_none_or(|glob| glob.fits(below))
     }
 }
@@ -96,15 +96,6 @@ pub(super) enum Next {
     Enough,
 }
 
-/// Whether names that begin with a dot are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hidden {
-    /// They are passed over.
-    Skipped,
-    /// They are visited, `.git` excepted.
-    Visited,
-}
-
 /// Visits what is wanted below the real path `root` and may be read, sorted by
 /// path, with the path relative to `root`. A directory that may not be read is
 /// not looked into.
@@ -112,32 +103,23 @@ pub(super) fn walk(
     root: &Path,
     wanted: &Wanted<'_>,
     work: &Work,
-    mut visit: impl FnMut(&DirEntry, &Path, &mut Gaps) -> Result<Next, Failed>,
+    mut visit: impl FnMut(&Met, &Path, &mut Gaps) -> Result<Next, Failed>,
 ) -> Result<Gaps, Failed> {
     let mut gaps = Gaps::default();
-    let permit = work.permit();
-    let closed = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&closed);
-    let tree = WalkBuilder::new(root)
-        .hidden(wanted.hidden == Hidden::Skipped)
-        .require_git(false)
-        .git_global(false)
-        .follow_links(false)
-        .sort_by_file_name(std::ffi::OsStr::cmp)
-        .filter_entry(move |entry| {
-            if entry.depth() == 0 {
-                return true;
-            }
-            if entry.file_name() == ".git" {
+    let closed = Cell::new(0);
+    let options = WalkOptions {
+        hidden: wanted.hidden,
+        ignoring: Ignoring::Around,
+        enter: |entry: &Met| {
+            if entry.path.file_name().is_some_and(|name| name == ".git") {
                 return false;
             }
-            let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            let open = !directory || permit.may_read(entry.path());
-            counted.fetch_add(usize::from(!open), Ordering::Relaxed);
+            let open = entry.kind != access::Kind::Directory || work.may_read(&entry.path);
+            closed.set(closed.get() + usize::from(!open));
             open
-        })
-        .build();
-    for (count, entry) in tree.enumerate() {
+        },
+    };
+    for (count, entry) in access::Walk::new(root, options).enumerate() {
         work.go_on()?;
         if count >= ENTRIES_MAX {
             gaps.given_up = true;
@@ -147,15 +129,13 @@ pub(super) fn walk(
             gaps.unreadable();
             continue;
         };
-        let below = match entry.path().strip_prefix(root) {
-            Ok(below) if entry.depth() > 0 => below.to_path_buf(),
-            Ok(_) | Err(_) => continue,
+        let Ok(below) = entry.path.strip_prefix(root).map(Path::to_path_buf) else {
+            continue;
         };
         if !wanted.fits(&entry, &below) {
             continue;
         }
-        let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if !directory && !work.may_read(entry.path()) {
+        if entry.kind != access::Kind::Directory && !work.may_read(&entry.path) {
             gaps.withheld += 1;
             continue;
         }
@@ -163,7 +143,7 @@ pub(super) fn walk(
             break;
         }
     }
-    gaps.withheld += closed.load(Ordering::Relaxed);
+    gaps.withheld += closed.get();
     Ok(gaps)
 }
 

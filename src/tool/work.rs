@@ -64,11 +64,6 @@ impl Work {
         self.permit.may_read(path)
     }
 
-    /// What a walk needs to know of it away from here.
-    pub(super) fn permit(&self) -> Permit {
-        self.permit.clone()
-    }
-
     /// The failure behind an I/O error of a reader from [`Work::watch`].
     pub(super) fn failed(&self, what: &str, error: &io::Error) -> Failed {
         if self.stop.is_cancelled() {

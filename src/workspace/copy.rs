@@ -1,12 +1,12 @@
 //! A copy of the workspace for a job that must not touch the original.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
+use crate::access::{Entry, Folder, Kind};
 use crate::workspace::WorkspaceError;
 
 /// The most files, links and directories that are copied.
@@ -73,53 +73,52 @@ impl Copying<'_> {
         directories: &mut Vec<PathBuf>,
     ) -> Result<(), WorkspaceError> {
         let from = self.source.join(directory);
-        for entry in fs::read_dir(&from).map_err(failed("read", &from))? {
+        let folder = Folder::open(&from).map_err(failed("read", &from))?;
+        for entry in folder.names().map_err(failed("read", &from))? {
             let entry = entry.map_err(failed("read", &from))?;
-            let name = entry.file_name();
-            let kind = entry.file_type().map_err(failed("read", &entry.path()))?;
+            let (name, from) = (entry.name.as_os_str(), from.join(&entry.name));
             let at_top = directory.as_os_str().is_empty();
-            if entry.path().ends_with(RUNS)
-                || (at_top && name == ".git" && kind.is_file())
-                || entry.path() == self.target
+            if from.ends_with(RUNS)
+                || (at_top && name == ".git" && entry.kind == Kind::File)
+                || from == self.target
             {
                 continue;
             }
-            let relative = directory.join(&name);
-            let (from, to) = (entry.path(), self.target.join(&relative));
-            if kind.is_dir() {
-                self.count(0)?;
-                let mode = fs::symlink_metadata(&from)
-                    .map_err(failed("read", &from))?
-                    .permissions()
-                    .mode();
-                // Its owner must be able to fill it and to remove it again.
-                DirBuilder::new()
-                    .mode(mode & 0o777 | 0o700)
-                    .create(&to)
-                    .map_err(failed("create", &to))?;
-                directories.push(relative);
-            } else if kind.is_symlink() {
-                self.count(0)?;
-                let link = fs::read_link(&from).map_err(failed("read", &from))?;
-                symlink(link, &to).map_err(failed("create", &to))?;
-            } else if kind.is_file() {
-                self.file(&from, &to)?;
+            let relative = directory.join(name);
+            let to = self.target.join(&relative);
+            match entry.kind {
+                Kind::Directory => {
+                    self.count(0)?;
+                    let facts = folder.metadata(name).map_err(failed("read", &from))?;
+                    // Its owner must be able to fill it and to remove it again.
+                    DirBuilder::new()
+                        .mode(facts.permissions().mode() & 0o777 | 0o700)
+                        .create(&to)
+                        .map_err(failed("create", &to))?;
+                    directories.push(relative);
+                }
+                Kind::Link => {
+                    self.count(0)?;
+                    let link = folder.read_link(name).map_err(failed("read", &from))?;
+                    symlink(link, &to).map_err(failed("create", &to))?;
+                }
+                Kind::File => self.file((&folder, name), &from, &to)?,
+                Kind::Special => {}
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-        let mut input = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(from)
-            .map_err(failed("read", from))?;
-        let facts = input.metadata().map_err(failed("read", from))?;
-        if !facts.is_file() {
+    fn file(
+        &mut self,
+        (folder, name): (&Folder, &OsStr),
+        from: &Path,
+        to: &Path,
+    ) -> Result<(), WorkspaceError> {
+        let Entry::File(mut input) = folder.look(name).map_err(failed("read", from))? else {
             return Ok(());
-        }
+        };
+        let facts = &input.metadata;
         self.count(facts.len())?;
         let mut output = OpenOptions::new()
             .write(true)
@@ -127,7 +126,7 @@ impl Copying<'_> {
             .mode(0o600)
             .open(to)
             .map_err(failed("create", to))?;
-        fill(&mut input, &mut output, facts.len()).map_err(failed("write", to))?;
+        fill(&mut input.file, &mut output, facts.len()).map_err(failed("write", to))?;
         if let Ok(modified) = facts.modified() {
             output.set_modified(modified).map_err(failed("write", to))?;
         }

@@ -2,15 +2,14 @@
 //! many files, contents of fewer.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ignore::WalkBuilder;
-
+use crate::access::{Entry, Folder, Hidden, Ignoring, Kind, Met, OpenFile, Walk, WalkOptions};
 use crate::event::Warning;
 use crate::workspace::warning;
 
@@ -152,22 +151,18 @@ pub(super) fn read_now(root: &Path, path: &Path) -> Held {
 /// whether these are all.
 fn names_below(root: &Path, exclude: &[PathBuf]) -> (Vec<PathBuf>, bool) {
     let excluded: Vec<PathBuf> = exclude.iter().map(|path| root.join(path)).collect();
-    let walk = WalkBuilder::new(root)
-        .hidden(false)
-        .parents(false)
-        .git_global(false)
-        .require_git(false)
-        .follow_links(false)
-        .filter_entry(move |entry| {
-            entry.file_name() != ".git" && !excluded.iter().any(|path| path == entry.path())
-        })
-        .build();
+    let options = WalkOptions {
+        hidden: Hidden::Visited,
+        ignoring: Ignoring::Below,
+        enter: |entry: &Met| {
+            let own = entry.path.file_name().is_some_and(|name| name == ".git");
+            !own && !excluded.contains(&entry.path)
+        },
+    };
     let mut names = Vec::new();
-    for entry in walk.filter_map(Result::ok) {
-        let named = entry
-            .file_type()
-            .is_some_and(|kind| kind.is_file() || kind.is_symlink());
-        let Some(name) = entry.path().strip_prefix(root).ok().filter(|_| named) else {
+    for entry in Walk::new(root, options).filter_map(Result::ok) {
+        let named = matches!(entry.kind, Kind::File | Kind::Link);
+        let Some(name) = entry.path.strip_prefix(root).ok().filter(|_| named) else {
             continue;
         };
         if names.len() == NAMES_MAX {
@@ -178,62 +173,63 @@ fn names_below(root: &Path, exclude: &[PathBuf]) -> (Vec<PathBuf>, bool) {
     (names, true)
 }
 
+/// Of a directory that became a link there is nothing: it would lead out of the
+/// workspace.
 fn read(root: &Path, path: &Path, bytes_max: u64) -> Held {
     let full = root.join(path);
-    let Ok(facts) = fs::symlink_metadata(&full) else {
+    let (Some(parent), Some(name)) = (full.parent(), full.file_name()) else {
         return Held::Nothing;
     };
-    // A directory that became a link would lead out of the workspace.
-    if path
-        .ancestors()
-        .skip(1)
-        .any(|parent| root.join(parent).is_symlink() && parent != Path::new(""))
-    {
+    let Ok(folder) = Folder::open(parent) else {
         return Held::Nothing;
-    }
-    if facts.is_symlink() {
-        return fs::read_link(&full).map_or(Held::Nothing, |target| {
-            let bytes = target.into_os_string().into_vec().into();
-            Held::Body(Body {
-                bytes,
-                mode: Some(Mode::Link),
-            })
-        });
-    }
-    if !facts.is_file() {
-        return Held::Nothing;
-    }
-    let executable = facts.permissions().mode() & 0o100 != 0;
+    };
+    let opened = match folder.look(name) {
+        Ok(Entry::File(opened)) => opened,
+        Ok(Entry::Other(kind)) if kind.is_symlink() => {
+            return folder.read_link(name).map_or(Held::Nothing, |target| {
+                Held::Body(Body {
+                    bytes: target.into_vec().into(),
+                    mode: Some(Mode::Link),
+                })
+            });
+        }
+        Ok(Entry::Directory | Entry::Other(_)) => return Held::Nothing,
+        // A file that may not be read is there all the same.
+        Err(_) => {
+            let facts = folder.metadata(name).ok().filter(Metadata::is_file);
+            return facts.map_or(Held::Nothing, |facts| unkept(&facts));
+        }
+    };
+    let executable = opened.metadata.permissions().mode() & 0o100 != 0;
     let mode = if executable {
         Mode::Executable
     } else {
         Mode::Plain
     };
-    match read_at_most(&full, &facts, bytes_max) {
+    let facts = opened.metadata.clone();
+    match read_at_most(opened, bytes_max) {
         Some(bytes) => Held::Body(Body {
             bytes: bytes.into(),
             mode: Some(mode),
         }),
-        None => Held::Unkept {
-            len: facts.len(),
-            modified: (facts.mtime(), facts.mtime_nsec()),
-        },
+        None => unkept(&facts),
+    }
+}
+
+fn unkept(facts: &Metadata) -> Held {
+    Held::Unkept {
+        len: facts.len(),
+        modified: (facts.mtime(), facts.mtime_nsec()),
     }
 }
 
 /// None when it is larger or cannot be read.
-fn read_at_most(path: &Path, facts: &Metadata, bytes_max: u64) -> Option<Vec<u8>> {
-    if facts.len() > bytes_max {
+fn read_at_most(opened: OpenFile, bytes_max: u64) -> Option<Vec<u8>> {
+    if opened.metadata.len() > bytes_max {
         return None;
     }
-    // Should it have become a pipe or a link since, opening neither waits nor follows.
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        .ok()?;
     let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes).ok()?;
+    let mut part = opened.file.take(bytes_max + 1);
+    part.read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= bytes_max).then_some(bytes)
 }

@@ -84,6 +84,7 @@ mod model_streams;
 mod own_endpoints;
 mod own_file;
 mod own_file_wrong;
+mod path_door;
 mod policy_bash;
 mod policy_command;
 mod policy_path;
