@@ -7,8 +7,8 @@
 //! asked, so an ask rule denies or ends the run; it never waits.
 //!
 //! Allow rules are matched strictly and on real paths; deny and ask rules
-//! laxly, on the path as named and as it is, and with a directory they cover
-//! what is below it. A deny or ask rule whose glob has no slash (`Read(*.pem)`)
+//! laxly, on the path as named and as it is, without regard to case and Unicode
+//! form, and with a directory they cover what is below it. A deny or ask rule whose glob has no slash (`Read(*.pem)`)
 //! means such names in every directory of the workspace; `./*.pem` means the
 //! top. An allow rule means the top either way.
 //!
@@ -37,6 +37,7 @@ mod guard;
 mod guard_checks;
 mod guard_table;
 mod guard_tools;
+mod lenient;
 mod list;
 mod mode;
 mod options;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
+use super::lenient::{folded, folded_path};
 use super::scope::{Scope, normal, real_or_same};
 
 /// Characters that make a path component a glob.
@@ -17,12 +18,14 @@ pub(crate) struct PathPattern {
     base: PathBuf,
     /// The rest; empty when the whole pattern is literal.
     globs: Vec<GlobMatcher>,
+    /// The same for names as lenient file systems see them.
+    lenient_globs: Vec<GlobMatcher>,
     /// A literal pattern that ends with `/` covers what is below.
     covers_below: bool,
     /// Whether the last glob is `**`, which covers the base itself too.
     covers_base: bool,
     /// A glob of names alone, as `*.pem`: to a deny rule it means them anywhere.
-    anywhere: Option<GlobMatcher>,
+    anywhere: bool,
     /// Every component, in lower case, to know what the rule names.
     components: Vec<String>,
 }
@@ -70,24 +73,30 @@ impl PathPattern {
         }
         let literal = parts.iter().take_while(|part| !part.contains(META)).count();
         let (base, globs) = parts.split_at(literal);
-        let mut matchers = Vec::new();
+        let mut texts = Vec::new();
         if !globs.is_empty() {
-            matchers.push(compile(&globs.join("/"))?);
+            texts.push(globs.join("/"));
         }
         // `src/*/**` covers the directories `src/x` themselves.
         if let [above @ .., "**"] = globs
             && !above.is_empty()
         {
-            matchers.push(compile(&above.join("/"))?);
+            texts.push(above.join("/"));
         }
+        let compiled = |fold: fn(&str) -> String| {
+            let texts = texts.iter().map(|text| compile(&fold(text)));
+            texts.collect::<Result<Vec<_>, _>>()
+        };
+        let matchers = compiled(str::to_owned)?;
         let of_names = root == Root::Workspace && !text.contains('/') && globs != ["**"];
         Ok(Self {
             root,
-            anywhere: matchers.first().filter(|_| of_names).cloned(),
+            anywhere: of_names,
             base: base.iter().collect(),
             covers_below: globs.is_empty() && text.ends_with('/'),
             covers_base: globs == ["**"],
             globs: matchers,
+            lenient_globs: compiled(folded)?,
             components: parts.iter().map(|part| part.to_lowercase()).collect(),
         })
     }
@@ -146,24 +155,34 @@ impl BoundPattern {
         self.bases
             .iter()
             .filter_map(|base| real.strip_prefix(base).ok())
-            .any(|rest| self.matches(rest) || self.pattern.covers_below)
+            .any(|rest| self.matches_any(rest, &self.pattern.globs) || self.pattern.covers_below)
     }
 
-    /// Whether the pattern matches the path or a directory above it.
+    /// Whether the pattern matches the path or a directory above it, or would
+    /// on a file system that is lenient about names.
     pub(crate) fn denies(&self, path: &Path) -> bool {
-        self.bases
-            .iter()
-            .chain(&self.linked_bases)
-            .filter_map(|base| path.strip_prefix(base).ok())
-            .any(|rest| {
-                rest.ancestors()
-                    .any(|above| self.matches(above) || self.names_anywhere(above))
-            })
+        let bases = || self.bases.iter().chain(&self.linked_bases);
+        let covers = |rest: &Path, globs: &[GlobMatcher]| {
+            rest.ancestors()
+                .any(|above| self.matches_any(above, globs) || self.names_anywhere(above, globs))
+        };
+        let exact = |base: &PathBuf| {
+            let rest = path.strip_prefix(base);
+            rest.is_ok_and(|rest| covers(rest, &self.pattern.globs))
+        };
+        if bases().any(exact) {
+            return true;
+        }
+        let path = folded_path(path);
+        bases().any(|base| {
+            let rest = path.strip_prefix(folded_path(base));
+            rest.is_ok_and(|rest| covers(rest, &self.pattern.lenient_globs))
+        })
     }
 
-    fn names_anywhere(&self, path: &Path) -> bool {
+    fn names_anywhere(&self, path: &Path, globs: &[GlobMatcher]) -> bool {
         let name = path.file_name().map(Path::new);
-        let glob = self.pattern.anywhere.as_ref();
+        let glob = globs.first().filter(|_| self.pattern.anywhere);
         name.is_some_and(|name| glob.is_some_and(|glob| glob.is_match(name)))
     }
 
@@ -178,11 +197,11 @@ impl BoundPattern {
         self.bases.iter().any(|base| scope.contains(base))
     }
 
-    fn matches(&self, rest: &Path) -> bool {
+    fn matches_any(&self, rest: &Path, globs: &[GlobMatcher]) -> bool {
         if rest.as_os_str().is_empty() {
-            return self.pattern.globs.is_empty() || self.pattern.covers_base;
+            return globs.is_empty() || self.pattern.covers_base;
         }
-        self.pattern.globs.iter().any(|glob| glob.is_match(rest))
+        globs.iter().any(|glob| glob.is_match(rest))
     }
 
     /// Whether the pattern has this component in so many words.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::lenient::folded;
 use super::repository::part_of_bare;
 use super::rule::PathAccess;
 use super::scope::{Located, normal, real_or_same};
@@ -97,6 +98,8 @@ impl Protections {
         let names: Vec<String> = path
             .components()
             .map(|part| folded(&part.as_os_str().to_string_lossy()))
+            // Some take dots and blanks off the end, too.
+            .map(|name| name.trim_end_matches(['.', ' ']).to_owned())
             .collect();
         let last = names.last().map_or("", String::as_str);
         let secret_directory = names
@@ -147,16 +150,4 @@ impl Protections {
                 .filter_map(|home| path.strip_prefix(home).ok())
                 .any(|rest| HOME_SECRETS.iter().any(|secret| rest.starts_with(secret)))
     }
-}
-
-/// A name as lenient file systems see it: without case, invisible characters,
-/// and dots or blanks at the end.
-fn folded(name: &str) -> String {
-    let invisible = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let lower: String = name
-        .chars()
-        .filter(invisible)
-        .flat_map(char::to_lowercase)
-        .collect();
-    lower.trim_end_matches(['.', ' ']).to_owned()
 }
