@@ -79,10 +79,7 @@ fn masked<'a>(patch: &'a [u8], redactor: &Redactor) -> Cow<'a, [u8]> {
 
 /// How git is asked about the workspace.
 pub(super) fn git_settings(context: &JobContext, workspace: &Path, scratch: &Path) -> GitSettings {
-    let environment = &context.settings.environment;
-    let path = environment
-        .value("PATH")
-        .unwrap_or(environment::PATH_DEFAULT);
+    let path = environment::trusted_path(&context.settings.environment, workspace);
     let mut git = GitSettings::new(path, scratch);
     git.exclude = excluded(workspace, context.settings.directory.path());
     git

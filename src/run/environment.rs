@@ -189,6 +189,9 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
             env.insert(name.clone(), value.clone());
         }
     }
+    if let Some(path) = env.get_mut("PATH") {
+        *path = absolute(path);
+    }
     let passed = job
         .secrets
         .iter()
@@ -196,6 +199,28 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
     env.extend(passed.map(|secret| (secret.name.clone(), secret.value.clone())));
     env.extend(spec.set.clone());
     env.into_iter().collect()
+}
+
+/// The search path without what depends on where one is: in the working copy
+/// of a stranger `.` would make `ls` any program.
+fn absolute(path: &str) -> String {
+    let kept: Vec<&str> = path.split(':').filter(|at| at.starts_with('/')).collect();
+    if kept.is_empty() {
+        return PATH_DEFAULT.to_owned();
+    }
+    kept.join(":")
+}
+
+/// The search path for what runs outside of the job's permissions: nothing of
+/// the workspace is in it.
+pub(super) fn trusted_path(environment: &Environment, workspace: &Path) -> String {
+    let path = absolute(environment.value("PATH").unwrap_or(PATH_DEFAULT));
+    let real = |at: &str| Path::new(at).canonicalize().unwrap_or_else(|_| at.into());
+    let kept: Vec<&str> = path
+        .split(':')
+        .filter(|at| !real(at).starts_with(workspace) && !Path::new(at).starts_with(workspace))
+        .collect();
+    absolute(&kept.join(":"))
 }
 
 /// Values that no output of the run may show: declared secrets, the keys and

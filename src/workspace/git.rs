@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub(super) enum Failure {
 }
 
 /// Git, ready to run in one workspace.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Git {
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
@@ -56,6 +57,10 @@ impl Git {
             ("GIT_ATTR_NOSYSTEM", "1"),
             ("GIT_CONFIG_GLOBAL", "/dev/null"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
+            // A clone may lack objects; fetching them would run what the
+            // repository names for that.
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_ALLOW_PROTOCOL", "none"),
             ("LC_ALL", "C"),
         ];
         let mut env: Vec<(OsString, OsString)> = fixed
@@ -83,13 +88,13 @@ impl Git {
         // This runs under the user's configuration, so its filters are emptied.
         let names = [os("config"), os("--name-only"), os("-z"), os("--list")];
         let names = self.output(names.to_vec(), LIST_BYTES_MAX, cancel).await?;
-        let mut args = Vec::new();
-        for name in names.output.split(|byte| *byte == 0) {
-            let name = String::from_utf8_lossy(name);
-            if let Some(emptied) = emptied_filter(&name) {
-                args.extend([os("-c"), emptied.into()]);
-            }
+        if names.truncated {
+            let message = "the configuration of the repository is too large".to_owned();
+            return Err(Failure::Broken(message));
         }
+        let emptied = names.output.split(|byte| *byte == 0);
+        let git = self.with_settings(emptied.filter_map(emptied_filter));
+        let mut args: Vec<OsString> = Vec::new();
         args.extend(
             [
                 "status",
@@ -103,8 +108,25 @@ impl Git {
             .map(os),
         );
         args.extend(self.pathspec(exclude));
-        let status = self.output(args, LIST_BYTES_MAX, cancel).await?;
+        let status = git.output(args, LIST_BYTES_MAX, cancel).await?;
         Ok(status.output.is_empty())
+    }
+
+    /// The same with further settings, handed over as they are: as arguments
+    /// they could not have a `=` in their names.
+    fn with_settings(&self, settings: impl Iterator<Item = (OsString, &'static str)>) -> Self {
+        let mut git = self.clone();
+        let mut count = 0;
+        for (name, value) in settings {
+            git.env
+                .push((format!("GIT_CONFIG_KEY_{count}").into(), name));
+            let variable = format!("GIT_CONFIG_VALUE_{count}");
+            git.env.push((variable.into(), value.into()));
+            count += 1;
+        }
+        let count = count.to_string();
+        git.env.push(("GIT_CONFIG_COUNT".into(), count.into()));
+        git
     }
 
     /// Runs a command whose output matters; anything but success is a failure.
@@ -157,6 +179,11 @@ impl Git {
             "core.quotePath=false",
             "-c",
             "core.untrackedCache=false",
+            // Files that it names may be anything, a device among others.
+            "-c",
+            "core.excludesFile=/dev/null",
+            "-c",
+            "core.attributesFile=/dev/null",
             "-c",
             "safe.directory=*",
             "--no-pager",
@@ -206,13 +233,15 @@ impl Git {
 }
 
 /// The setting that makes a filter of the user's configuration do nothing.
-fn emptied_filter(name: &str) -> Option<String> {
-    let (driver, variable) = name.strip_prefix("filter.")?.rsplit_once('.')?;
-    match variable {
-        "clean" | "smudge" | "process" => Some(format!("filter.{driver}.{variable}=")),
-        "required" => Some(format!("filter.{driver}.required=false")),
-        _ => None,
-    }
+fn emptied_filter(name: &[u8]) -> Option<(OsString, &'static str)> {
+    let driver = name.strip_prefix(b"filter.")?;
+    let dot = driver.iter().rposition(|byte| *byte == b'.')?;
+    let value = match driver.get(dot + 1..)? {
+        b"clean" | b"smudge" | b"process" => "",
+        b"required" => "false",
+        _ => return None,
+    };
+    Some((OsString::from_vec(name.to_vec()), value))
 }
 
 /// An argument.
@@ -220,12 +249,9 @@ pub(super) fn os(text: &str) -> OsString {
     text.into()
 }
 
-/// The command, behind settings such as `-c filter.x.clean=`.
 fn command_name(args: &[OsString]) -> String {
-    args.iter()
-        .map(|arg| arg.to_string_lossy())
-        .find(|arg| arg != "-c" && !arg.contains('='))
-        .map_or_else(String::new, std::borrow::Cow::into_owned)
+    let name = args.first().map(|name| name.to_string_lossy());
+    name.map_or_else(String::new, std::borrow::Cow::into_owned)
 }
 
 /// The failure of a command that ended badly.

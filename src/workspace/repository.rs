@@ -2,7 +2,10 @@
 //! no git runs under a configuration that nobody vouched for.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::access::{self, Entry};
 
 /// Git's own files are small; a larger `.git`, `commondir` or `config` is none.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -81,9 +84,19 @@ fn names_sha256(config: &str) -> bool {
 }
 
 fn read_small(path: &Path) -> Option<String> {
-    let kind = fs::metadata(path).ok()?;
-    if !kind.is_file() || kind.len() > FILE_BYTES_MAX {
+    // Its own directory may be reached by a link; the file itself is none.
+    let path = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    let Ok(Entry::File(opened)) = access::look(&path) else {
+        return None;
+    };
+    if opened.metadata.len() > FILE_BYTES_MAX {
         return None;
     }
-    String::from_utf8(fs::read(path).ok()?).ok()
+    let mut text = String::new();
+    opened
+        .file
+        .take(FILE_BYTES_MAX)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
 }

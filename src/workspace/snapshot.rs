@@ -9,18 +9,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::{self, Entry, Folder};
 use crate::event::{ChangedFile, FileStatus, Warning};
 use crate::process::Ending;
 use crate::workspace::git::{Failure, Git, LIST_BYTES_MAX, MESSAGE_BYTES_MAX, os};
 use crate::workspace::repository::Repository;
 use crate::workspace::{Changes, GitSettings, PATCH_BYTES_MAX, warning};
+
+/// An index of a million files has a tenth of that.
+const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The working copy as a git tree.
 #[derive(Debug)]
@@ -231,10 +235,8 @@ fn make_git_dir(repository: &Repository, scratch: &Path) -> io::Result<TempDir> 
         alternates_line(&repository.common_dir.join("objects")),
     )?;
     for name in ["exclude", "attributes"] {
-        let from = repository.common_dir.join("info").join(name);
-        if from.is_file() {
-            fs::copy(from, dir.join("info").join(name))?;
-        }
+        let from = repository.common_dir.join("info");
+        copy_file(&from, name.as_ref(), &dir.join("info"))?;
     }
     copy_index(&repository.git_dir, dir)?;
     Ok(ours)
@@ -243,23 +245,36 @@ fn make_git_dir(repository: &Repository, scratch: &Path) -> io::Result<TempDir> 
 /// Copies the index with its modification time: git compares the times of
 /// files with it to notice files that changed right after it was written.
 fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    let Ok(entries) = fs::read_dir(from) else {
+    let Ok(folder) = from.canonicalize().and_then(|real| Folder::open(&real)) else {
         return Ok(());
     };
-    for entry in entries.filter_map(Result::ok) {
-        let name = entry.file_name();
+    for entry in folder.names()?.filter_map(Result::ok) {
+        let name = entry.name;
         let shared = name.as_bytes().starts_with(b"sharedindex.");
-        if (name == "index" || shared) && entry.file_type()?.is_file() {
-            let target = to.join(&name);
-            fs::copy(entry.path(), &target)?;
-            let modified = entry.metadata()?.modified()?;
-            fs::File::options()
-                .append(true)
-                .open(&target)?
-                .set_modified(modified)?;
+        if name == "index" || shared {
+            copy_file(from, &name, to)?;
         }
     }
     Ok(())
+}
+
+/// Copies a regular file of a reasonable size; anything else is not git's.
+fn copy_file(from: &Path, name: &OsStr, to: &Path) -> io::Result<()> {
+    // Directories of git are links in some layouts.
+    let seen = from
+        .canonicalize()
+        .and_then(|real| access::look(&real.join(name)));
+    let Ok(Entry::File(opened)) = seen else {
+        return Ok(());
+    };
+    if opened.metadata.len() > FILE_BYTES_MAX {
+        return Err(io::Error::other(
+            "a file of the repository is larger than 1 GiB",
+        ));
+    }
+    let mut copy = fs::File::create(to.join(name))?;
+    io::copy(&mut opened.file.take(FILE_BYTES_MAX), &mut copy)?;
+    copy.set_modified(opened.metadata.modified()?)
 }
 
 /// The path as a line of an `alternates` file, quoted as C does it.

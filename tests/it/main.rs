@@ -85,6 +85,7 @@ mod own_endpoints;
 mod own_file;
 mod own_file_wrong;
 mod path_door;
+mod poison;
 mod policy_bash;
 mod policy_command;
 mod policy_lenient;

@@ -20,6 +20,7 @@ pub mod log;
 pub mod mock;
 pub(crate) mod models;
 pub mod normal;
+pub mod poison;
 pub mod relay;
 pub mod reply;
 pub mod responses;
