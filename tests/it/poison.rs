@@ -92,7 +92,7 @@ fn the_traps_catch_whoever_is_careless() {
     let git = |args: &[&str]| poison.run_unhardened("git", args);
     // It ends at once, which ends some commands in the middle.
     git(&["add", "some.data"]);
-    git(&["-c", "filter.p.process=", "add", "some.data"]);
+    git(&["-c", "filter.p.process=", "rm", "-qf", "some.data"]);
     git(&["status"]);
     git(&["st"]);
     // The monitor tells that nothing changed, so it is off for what shows changes.
