@@ -281,6 +281,20 @@ impl ToolResult {
     }
 }
 
+/// Whether a reader does not see a character as itself: controls that are no
+/// blanks, what reorders text, and what takes no room. Text of strangers hides
+/// in them.
+pub fn is_unseen(character: char) -> bool {
+    let blank = matches!(character, '\t' | '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}');
+    character.is_control() && !blank
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 fn joined_text(content: &[Content]) -> String {
     let mut all = String::new();
     for block in content {

@@ -64,7 +64,7 @@ impl CheckCommand {
                 if as_json {
                     let document = problems_json(&problems);
                     let document = report::redact_document(document, &console.redactor());
-                    console.print(&format!("{document:#}\n"));
+                    console.print_json(&format!("{document:#}\n"));
                 } else {
                     refusal::tell(&problems, output, console);
                 }
@@ -92,7 +92,7 @@ fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: 
         let row = match Usable::of(job, catalog, console.environment()) {
             Ok(usable) => {
                 if !as_json {
-                    console.print(&describe(job, &usable));
+                    console.print_text(&describe(job, &usable));
                 }
                 json!({
                     "name": job.name,
@@ -120,7 +120,7 @@ fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: 
     if as_json {
         let document = json!({ "ok": exit == Exit::Done, "tasks": rows });
         let document = report::redact_document(document, &console.redactor());
-        console.print(&format!("{document:#}\n"));
+        console.print_json(&format!("{document:#}\n"));
     }
     exit
 }

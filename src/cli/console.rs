@@ -9,13 +9,24 @@ use rustix::fs::FileType;
 
 use crate::event::Reason;
 use crate::model::Catalog;
-use crate::report::Style;
+use crate::report::{Style, neutral_json, neutral_text};
 use crate::run::{self, Environment};
 use crate::secret::Redactor;
 use crate::task::Job;
 
 use super::exit::Exit;
 use super::flags::ColorChoice;
+
+/// Any of these says that a CI system reads along; not each sets the first.
+const IN_CI: &[&str] = &[
+    "CI",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "TF_BUILD",
+    "TEAMCITY_VERSION",
+    "JENKINS_URL",
+    "BUILDKITE",
+];
 
 /// What the process was given to work with, read once.
 #[derive(Debug)]
@@ -117,9 +128,10 @@ impl Console {
     }
 
     fn in_ci(&self) -> bool {
-        self.environment
-            .value("CI")
-            .is_some_and(|value| !matches!(value, "0" | "false"))
+        IN_CI.iter().any(|name| {
+            let value = self.environment.value(name);
+            value.is_some_and(|value| !matches!(value, "0" | "false"))
+        })
     }
 
     fn speaks_unicode(&self) -> bool {
@@ -148,8 +160,31 @@ impl Console {
         }
     }
 
-    /// Prints to standard error; when that is closed, nobody can be told.
+    /// Prints text for people to standard output; what of it could act on a
+    /// terminal or a CI log is taken out when one is there.
+    pub(super) fn print_text(&self, text: &str) {
+        match self.stdout_is_watched() {
+            true => self.print(&neutral_text(text)),
+            false => self.print(text),
+        }
+    }
+
+    /// The same for JSON, whose meaning is kept.
+    pub(super) fn print_json(&self, text: &str) {
+        match self.stdout_is_watched() {
+            true => self.print(&neutral_json(text)),
+            false => self.print(text),
+        }
+    }
+
+    /// Prints to standard error, without what could act on a terminal or a CI
+    /// log; when it is closed, nobody can be told.
     pub(super) fn complain(&self, text: &str) {
+        self.complain_painted(&neutral_text(text));
+    }
+
+    /// The same for text that has its own colours and is harmless otherwise.
+    pub(super) fn complain_painted(&self, text: &str) {
         let text = self.redactor.borrow().redact(text).into_owned();
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

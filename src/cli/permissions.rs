@@ -187,9 +187,9 @@ impl CheckCommand {
             }
         };
         if self.output_format == OutputFormat::Text {
-            console.print(&explain(&decision));
+            console.print_text(&explain(&decision));
         } else {
-            console.print(&format!("{}\n", answer(&decision, None)));
+            console.print_json(&format!("{}\n", answer(&decision, None)));
         }
         if decision.verdict == Verdict::Allow {
             Exit::Done

@@ -3,7 +3,7 @@
 
 use crate::clock;
 use crate::event::{Emission, ErrorReport, EventKind, Reason, RunStart};
-use crate::report::{Ending, Recorder, RecorderOptions, neutral, neutral_text};
+use crate::report::{Ending, Recorder, RecorderOptions, neutral};
 use crate::task::{Diagnostics, Kind};
 
 use super::console::Console;
@@ -95,13 +95,12 @@ pub(super) fn refuse(refusal: Refusal, flags: &OutputFlags, console: &Console) -
 /// have written.
 pub(super) fn tell(problems: &[Diagnostics], flags: &OutputFlags, console: &Console) {
     for diagnostics in problems {
-        let text = if console.style(flags.color).color {
+        if console.style(flags.color).color {
             // The renderer takes escape sequences out itself.
-            diagnostics.render(true)
+            console.complain_painted(&diagnostics.render(true));
         } else {
-            neutral_text(&diagnostics.render(false))
-        };
-        console.complain(&text);
+            console.complain(&diagnostics.render(false));
+        }
     }
 }
 

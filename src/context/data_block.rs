@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::message::is_unseen;
+
 /// `content` as an element named `tag`, on lines of its own. The tag gets a
 /// number when the content has the tag itself, so that no content can end its
 /// own block; the same content always gives the same block.
@@ -20,9 +22,14 @@ pub fn data_block(tag: &str, attributes: &[(&str, &str)], content: &str) -> Stri
     text
 }
 
-/// `tag`, or the first `tag-2`, `tag-3`, … whose end does not stand in `content`.
+/// `tag`, or the first `tag-2`, `tag-3`, … whose end does not stand in `content`,
+/// nor anything that a reader would take for it.
 fn free_tag<'t>(tag: &'t str, content: &str) -> Cow<'t, str> {
-    let content = content.to_ascii_lowercase();
+    let content: String = content
+        .chars()
+        .filter(|c| !c.is_whitespace() && !is_unseen(*c))
+        .flat_map(char::to_lowercase)
+        .collect();
     let stands = |tag: &str| content.contains(&format!("</{tag}"));
     if !stands(tag) {
         return Cow::Borrowed(tag);

@@ -164,6 +164,17 @@ impl<'a> Loading<'a> {
                 Ok(None) => {}
                 Ok(Some(file)) if file.text.trim().is_empty() => return None,
                 Ok(Some(file)) => {
+                    if file.unseen > 0 {
+                        let message = format!(
+                            "{}: {} characters that nobody sees were taken out",
+                            shown(self.sources, &path),
+                            file.unseen
+                        );
+                        self.loaded.warnings.push(Warning {
+                            code: "project_file_cleaned".to_owned(),
+                            message,
+                        });
+                    }
                     return Some(Found {
                         path: shown(self.sources, &path),
                         text: file.text,

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::access::{self, Entry, Folder, OpenFile};
+use crate::message::is_unseen;
 
 /// More names of one directory are not looked at.
 const ENTRIES_MAX: usize = 1_000;
@@ -30,8 +31,12 @@ pub(super) struct Repository<'a> {
 /// What was read.
 #[derive(Debug)]
 pub(super) struct TextFile {
-    /// The begin of it, or all; invalid UTF-8 replaced, without a byte order mark.
+    /// The begin of it, or all; invalid UTF-8 replaced, without a byte order mark
+    /// and without characters that nobody sees.
     pub(super) text: String,
+    /// How many characters were taken out because no reader sees them: what a
+    /// person reviewed and what the model is told shall be the same.
+    pub(super) unseen: usize,
     /// Whether more follows.
     pub(super) cut: bool,
     /// The size of the whole file.
@@ -78,8 +83,10 @@ impl TextFile {
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let seen: String = text.chars().filter(|c| is_seen(*c)).collect();
         Ok(Some(Self {
-            text: text.replace("\r\n", "\n"),
+            unseen: text.chars().count() - seen.chars().count(),
+            text: seen.replace("\r\n", "\n"),
             cut,
             bytes: metadata.len(),
         }))
@@ -137,6 +144,11 @@ fn resolve(path: &Path) -> Result<Option<PathBuf>, String> {
         }
         Err(error) => Err(unreadable(&error)),
     }
+}
+
+/// Some scripts and some pictures need the two joiners.
+fn is_seen(c: char) -> bool {
+    !is_unseen(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 fn unreadable(error: &std::io::Error) -> String {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use crate::message::is_unseen;
+
 /// A name without case, without invisible characters, composed.
 pub(crate) fn folded(name: &str) -> String {
     if name.is_ascii() {
@@ -14,7 +16,7 @@ pub(crate) fn folded(name: &str) -> String {
     // By way of capitals, because `ß` and `ſ` have no lower ones.
     let folded: String = name
         .chars()
-        .filter(|c| !is_ignored(*c))
+        .filter(|c| !is_unseen(*c) && !matches!(c, '\u{fe00}'..='\u{fe0f}'))
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
         .collect();
@@ -26,14 +28,4 @@ pub(crate) fn folded(name: &str) -> String {
 /// A path of folded names.
 pub(crate) fn folded_path(path: &Path) -> PathBuf {
     folded(&path.to_string_lossy()).into()
-}
-
-/// Characters that lenient file systems leave out of a comparison.
-fn is_ignored(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
 }

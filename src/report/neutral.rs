@@ -11,6 +11,8 @@ use std::str::Chars;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::message::is_unseen;
+
 /// `text` as one harmless line: blanks of any kind become single spaces.
 pub fn neutral(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
@@ -81,7 +83,7 @@ pub fn neutral_json(json: &str) -> Cow<'_, str> {
 
 /// What a reader of a terminal does not see as itself, line feeds aside.
 fn acts(character: char) -> bool {
-    is_hidden(character) || matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
+    is_unseen(character) || matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// `text` cut to `columns` of a terminal; `ellipsis` marks the cut.
@@ -111,7 +113,7 @@ fn visible(text: &str, mut show: impl FnMut(char)) {
             '\u{1b}' => skip_escape(&mut rest),
             '\u{9b}' => skip_control_sequence(&mut rest),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut rest),
-            hidden if is_hidden(hidden) => {}
+            hidden if is_unseen(hidden) => {}
             shown => show(shown),
         }
     }
@@ -154,16 +156,6 @@ fn skip_string(rest: &mut Peekable<Chars<'_>>) {
             _ => {}
         }
     }
-}
-
-/// Controls other than blanks, and characters that are unseen or reorder text.
-fn is_hidden(character: char) -> bool {
-    let blank = matches!(character, '\t' | '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}');
-    character.is_control() && !blank
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn defused(text: String) -> String {

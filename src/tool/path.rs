@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use crate::message::is_unseen;
 use crate::tool::Place;
 use crate::tool::work::Work;
 
@@ -62,8 +63,8 @@ fn normalise(path: &Path) -> PathBuf {
 }
 
 /// A path for people and models: relative to the workspace when inside it.
-/// A name with control characters is quoted and escaped, so that it stays on
-/// its line.
+/// A name with characters that break a line, reorder it or are not seen is
+/// quoted and escaped.
 pub(super) fn display(place: &Place, path: &Path) -> String {
     match path.strip_prefix(&place.workspace) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -75,7 +76,8 @@ pub(super) fn display(place: &Place, path: &Path) -> String {
 /// A file name as [`display`] shows it.
 pub(super) fn display_name(name: &OsStr) -> String {
     let name = name.to_string_lossy();
-    if name.contains(char::is_control) {
+    let breaks = |c: char| c.is_control() || is_unseen(c) || matches!(c, '\u{2028}' | '\u{2029}');
+    if name.contains(breaks) {
         return format!("{name:?}");
     }
     name.into_owned()
