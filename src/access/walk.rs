@@ -40,6 +40,8 @@ pub enum Hidden {
 /// Whose `.gitignore`, `.ignore` and `.git/info/exclude` count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignoring {
+    /// Nobody's: everything is met.
+    Nothing,
     /// Those of the root and below it.
     Below,
     /// Those of the directories above it, too, up to the top of a repository.
@@ -76,7 +78,7 @@ impl<F: FnMut(&Met) -> bool> Walk<F> {
     /// Walks below the real path `root`.
     pub fn new(root: &Path, options: WalkOptions<F>) -> Self {
         let rules = match options.ignoring {
-            Ignoring::Below => Vec::new(),
+            Ignoring::Nothing | Ignoring::Below => Vec::new(),
             Ignoring::Around => rules_above(root),
         };
         Self {
@@ -99,7 +101,9 @@ impl<F: FnMut(&Met) -> bool> Walk<F> {
         }
         names.sort_unstable_by(|one, two| one.name.cmp(&two.name));
         let rules_above = self.rules.len();
-        self.rules.extend(Rules::of(&directory, &folder, &names));
+        if self.options.ignoring != Ignoring::Nothing {
+            self.rules.extend(Rules::of(&directory, &folder, &names));
+        }
         self.levels.push(Level {
             directory,
             names: names.into_iter(),

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 
+use crate::access::{Hidden, Ignoring, Kind, Met, Walk, WalkOptions};
+
 use super::scope::Scope;
 use super::sweep::Sweep;
 
@@ -40,52 +42,94 @@ pub(crate) fn files(sweep: &Sweep, scope: &Scope) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut seen = 0;
     for root in roots.iter().filter(|root| root.is_dir()) {
-        for entry in walk(root, sweep) {
+        let met: Box<dyn Iterator<Item = Option<PathBuf>>> = match sweep.follows {
+            true => Box::new(followed(root, sweep)),
+            false => Box::new(unfollowed(root, sweep)),
+        };
+        for path in met {
             seen += 1;
             if seen > ENTRIES_MAX {
                 return None;
             }
-            let Ok(entry) = entry else {
-                continue;
-            };
-            let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
-            // A link that the walk does not follow is not read.
-            if !is_file || (entry.path_is_symlink() && !sweep.follows) {
-                continue;
-            }
-            let path = match sweep.follows {
-                true => entry.path().canonicalize().ok(),
-                false => Some(entry.into_path()),
-            };
             found.extend(path.filter(|path| !is_dull_config(path)));
         }
     }
     Some(found)
 }
 
-fn walk(root: &Path, sweep: &Sweep) -> ignore::Walk {
-    let except_below = matchers(&sweep.except_below);
-    let (only, except) = (matchers(&sweep.only), matchers(&sweep.except));
-    let without_git = sweep.without_git;
+/// What a walk that follows links meets: the real paths of files, and none for
+/// the rest. Ignore files are not read, so it may meet more than the command.
+fn followed(root: &Path, sweep: &Sweep) -> impl Iterator<Item = Option<PathBuf>> {
+    let entered = Entered::new(sweep);
     let mut walk = WalkBuilder::new(root);
-    walk.standard_filters(!sweep.ignored)
+    walk.standard_filters(false)
         .hidden(!sweep.hidden)
-        .follow_links(sweep.follows)
+        .follow_links(true)
         .filter_entry(move |entry| {
-            let name = Path::new(entry.file_name());
-            let fits = |globs: &[GlobMatcher]| globs.iter().any(|glob| glob.is_match(name));
-            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                let git = without_git && name == Path::new(".git");
-                return entry.depth() == 0 || !(git || fits(&except_below));
-            }
-            // Which of the two counts depends on their order.
-            match (only.is_empty(), except.is_empty()) {
-                (true, _) => !fits(&except),
-                (false, true) => fits(&only),
-                (false, false) => true,
-            }
+            let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entry.depth() == 0 || entered.enters(entry.path(), directory)
         });
-    walk.build()
+    walk.build().map(|entry| {
+        let entry = entry.ok()?;
+        let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
+        is_file.then(|| entry.path().canonicalize().ok()).flatten()
+    })
+}
+
+/// The same for one that does not: a link is not read.
+fn unfollowed(root: &Path, sweep: &Sweep) -> impl Iterator<Item = Option<PathBuf>> {
+    let entered = Entered::new(sweep);
+    let options = WalkOptions {
+        hidden: if sweep.hidden {
+            Hidden::Visited
+        } else {
+            Hidden::Skipped
+        },
+        ignoring: if sweep.ignored {
+            Ignoring::Nothing
+        } else {
+            Ignoring::Around
+        },
+        enter: move |entry: &Met| entered.enters(&entry.path, entry.kind == Kind::Directory),
+    };
+    Walk::new(root, options).map(|entry| {
+        let entry = entry.ok()?;
+        matches!(entry.kind, Kind::File | Kind::Special).then_some(entry.path)
+    })
+}
+
+/// What a walk looks at, by its name.
+struct Entered {
+    except_below: Vec<GlobMatcher>,
+    only: Vec<GlobMatcher>,
+    except: Vec<GlobMatcher>,
+    without_git: bool,
+}
+
+impl Entered {
+    fn new(sweep: &Sweep) -> Self {
+        Self {
+            except_below: matchers(&sweep.except_below),
+            only: matchers(&sweep.only),
+            except: matchers(&sweep.except),
+            without_git: sweep.without_git,
+        }
+    }
+
+    fn enters(&self, path: &Path, directory: bool) -> bool {
+        let name = path.file_name().map_or(path, Path::new);
+        let fits = |globs: &[GlobMatcher]| globs.iter().any(|glob| glob.is_match(name));
+        if directory {
+            let git = self.without_git && name == Path::new(".git");
+            return !(git || fits(&self.except_below));
+        }
+        // Which of the two counts depends on their order.
+        match (self.only.is_empty(), self.except.is_empty()) {
+            (true, _) => !fits(&self.except),
+            (false, true) => fits(&self.only),
+            (false, false) => true,
+        }
+    }
 }
 
 /// Globs of names; one that cannot be read leaves nothing out.

@@ -61,6 +61,7 @@ mod hook_context;
 mod hook_payload;
 mod hook_run;
 mod hook_set;
+mod hostile_names;
 mod hostile_text;
 mod limits_run;
 mod model_catalog;
