@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::door::{self, Entry, explained};
+use super::door::{self, Entry, OpenFile, explained};
 
 /// Names tried for a new file before it is given up.
 const NAMES_TRIED: usize = 16;
@@ -266,6 +266,28 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     let file = draft.file.try_clone()?;
     draft.replace(name)?;
     Ok(file)
+}
+
+/// Opens the regular file `name` below the directory `folder` for reading. The
+/// directory is the caller's and may be named by a link; the name may be
+/// anybody's: it leads neither up nor over a link.
+///
+/// # Errors
+/// When there is no such file.
+pub fn open_below(folder: &Path, name: &Path) -> io::Result<OpenFile> {
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if !name.components().all(plain) {
+        return Err(Errno::INVAL.into());
+    }
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    match look(&folder.canonicalize()?.join(name))? {
+        Entry::File(opened) => Ok(opened),
+        Entry::Directory | Entry::Other(_) => Err(io::Error::other("it is no regular file")),
+    }
 }
 
 /// Opens the real path `real` for reading when it is a regular file, and what

@@ -7,7 +7,7 @@ mod folder;
 mod walk;
 
 pub use door::{Entry, OpenFile, open_judged, open_stepwise};
-pub use folder::{Draft, Folder, Kind, Name, create_private, look};
+pub use folder::{Draft, Folder, Kind, Name, create_private, look, open_below};
 pub use walk::{Hidden, Ignoring, Met, Walk, WalkOptions};
 
 use std::path::PathBuf;

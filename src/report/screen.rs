@@ -1,11 +1,11 @@
 //! The reader's screen: its width, its colours, its characters.
 
-use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::neutral::{cut, neutral, neutral_line};
 use super::phrase::counted;
+use crate::access::{self, OpenFile};
 
 /// What the reader's screen can show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl Screen {
         let (Some(folder), Some(name)) = (&self.options.run_dir, name) else {
             return Vec::new();
         };
-        let path = folder.join(name);
-        let Ok(file) = File::open(&path) else {
+        // A log may be anybody's, and so may what it calls its patch.
+        let Ok(OpenFile { file, .. }) = access::open_below(folder, Path::new(name)) else {
             return Vec::new();
         };
         let mut bytes = Vec::new();

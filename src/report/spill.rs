@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -17,6 +17,9 @@ use crate::access;
 
 /// The most bytes of a string in a line of the log.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// No value is larger; a file that is one is not ours.
+const KEPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 const FOLDER: &str = "tool-output";
 
@@ -67,7 +70,7 @@ impl Spill {
     fn keep(&mut self, text: &str, name: &str) -> Result<String, SinkError> {
         let key = (text.len(), hash(text));
         if let Some(path) = self.written.get(&key)
-            && std::fs::read(self.run_dir.join(path)).is_ok_and(|kept| kept == text.as_bytes())
+            && read_kept(&self.run_dir, path).is_some_and(|kept| kept == text)
         {
             return Ok(path.clone());
         }
@@ -113,7 +116,7 @@ fn replace(value: &mut Value, keep: &mut dyn FnMut(&str) -> Option<Value>) {
 /// text of a model cannot make a reader open anything else.
 pub(super) fn restore(value: &mut Value, run_dir: Option<&Path>) {
     if let Some((bytes, path)) = referred(value) {
-        let kept = run_dir.and_then(|dir| std::fs::read_to_string(dir.join(&path)).ok());
+        let kept = run_dir.and_then(|dir| read_kept(dir, &path));
         let text = kept.filter(|text| text.len() as u64 == bytes);
         *value = Value::String(text.unwrap_or_else(|| format!("[{bytes} bytes in {path}]")));
         return;
@@ -125,6 +128,18 @@ pub(super) fn restore(value: &mut Value, run_dir: Option<&Path>) {
             .values_mut()
             .for_each(|field| restore(field, run_dir)),
     }
+}
+
+/// A text that is kept; none when it is no longer there as it was.
+fn read_kept(run_dir: &Path, path: &str) -> Option<String> {
+    let opened = access::open_below(run_dir, Path::new(path)).ok()?;
+    let mut text = String::new();
+    let read = opened
+        .file
+        .take(KEPT_BYTES_MAX)
+        .read_to_string(&mut text)
+        .ok()?;
+    (read as u64 == opened.metadata.len()).then_some(text)
 }
 
 fn referred(value: &Value) -> Option<(u64, String)> {

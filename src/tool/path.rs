@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use crate::access::Folder;
 use crate::message::is_unseen;
 use crate::tool::Place;
 use crate::tool::work::Work;
@@ -107,29 +108,31 @@ pub(super) fn missing(place: &Place, path: &Path, work: &Work) -> String {
 /// The up to three most similar names beside `path`, best first, inside the
 /// workspace only and of what may be read: a name alone could tell too much.
 fn near_names(place: &Place, parent: &Path, path: &Path, work: &Work) -> Vec<String> {
-    let inside = parent
-        .canonicalize()
-        .is_ok_and(|real| real.starts_with(&place.workspace));
+    let real = parent.canonicalize();
+    let real = real.ok().filter(|real| real.starts_with(&place.workspace));
     let wanted = path
         .file_name()
         .map(|name| name.to_string_lossy().to_lowercase());
-    let (true, Some(wanted)) = (inside, wanted) else {
+    let (Some(real), Some(wanted)) = (real, wanted) else {
         return Vec::new();
     };
-    let Ok(entries) = parent.read_dir() else {
+    let Ok(folder) = Folder::open(&real) else {
+        return Vec::new();
+    };
+    let Ok(entries) = folder.names() else {
         return Vec::new();
     };
     let mut near: Vec<(f64, String)> = entries
         .take(NEAR_ENTRIES_MAX)
         .flatten()
         .filter_map(|entry| {
-            let name = entry.file_name().to_string_lossy().to_lowercase();
+            let name = entry.name.to_string_lossy().to_lowercase();
             let score = strsim::jaro_winkler(&wanted, &name);
             // Swapped letters of a short name weigh too much in the first measure.
             let near =
                 score >= 0.8 || strsim::normalized_damerau_levenshtein(&wanted, &name) >= 0.6;
-            let shown = display(place, &parent.join(entry.file_name()));
-            (near && work.may_read(&entry.path())).then(|| (score, format!("`{shown}`")))
+            let shown = display(place, &parent.join(&entry.name));
+            (near && work.may_read(&real.join(&entry.name))).then(|| (score, format!("`{shown}`")))
         })
         .collect();
     near.sort_by(|(one, a), (two, b)| two.total_cmp(one).then_with(|| a.cmp(b)));

@@ -136,3 +136,63 @@ fn a_decision_about_a_walk_reads_no_ignore_file_without_an_end() {
     std::fs::write(root.join("zero/key.pem"), "x").unwrap();
     assert!(!decide("rg needle").is_allowed());
 }
+
+#[test]
+fn a_log_of_a_stranger_opens_no_file_but_its_own() {
+    const CANARY: &str = "outside-77aa";
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret");
+    std::fs::write(&secret, format!("+{CANARY}\n")).unwrap();
+    let done = crate::cli_scene::scripted("- text: done\n", "").run();
+    let log = done.artifact("events.jsonl");
+    let dir = done.run_dir();
+    symlink(&secret, dir.join("link.patch")).unwrap();
+    std::fs::write(dir.join("own.patch"), "+shown\n").unwrap();
+    std::fs::create_dir_all(dir.join("tool-output")).unwrap();
+    symlink(&secret, dir.join("tool-output/event-1-1.txt")).unwrap();
+    for path in [
+        secret.to_str().unwrap(),
+        "../../secret",
+        "link.patch",
+        ".",
+        "own.patch",
+    ] {
+        let mut lines: Vec<serde_json::Value> = log
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let kept = json!({"truncated": true, "bytes": 70_000, "path": "tool-output/event-1-1.txt"});
+        let file = json!({"path": "a", "status": "added", "additions": 1, "deletions": 0});
+        let end = lines.iter().position(|line| line["event"] == "job:end");
+        let end = end.unwrap();
+        for (event, data) in [
+            ("warning", json!({"code": "kept", "message": kept})),
+            (
+                "diff",
+                json!({"files": [file], "patchPath": path, "source": "git"}),
+            ),
+        ] {
+            let mut told = lines[end].clone();
+            told["event"] = json!(event);
+            told["data"] = data;
+            lines.insert(end, told);
+        }
+        for (seq, line) in lines.iter_mut().enumerate() {
+            line["seq"] = json!(seq + 1);
+        }
+        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        std::fs::write(dir.join("events.jsonl"), text.join("\n") + "\n").unwrap();
+        let replayed = assert_cmd::Command::new(crate::support::cli::program())
+            .args(["replay"])
+            .arg(&dir)
+            .timeout(std::time::Duration::from_secs(60))
+            .output()
+            .unwrap();
+        let shown =
+            String::from_utf8_lossy(&replayed.stdout) + String::from_utf8_lossy(&replayed.stderr);
+        let own = path == "own.patch";
+        assert_eq!(shown.contains("+shown"), own, "{path}: {shown}");
+        assert!(shown.contains("[70000 bytes in"), "{path}: {shown}");
+        assert!(!shown.contains(CANARY), "{path}: {shown}");
+    }
+}

@@ -98,8 +98,10 @@ fn troubles(shown: &str) -> Vec<String> {
 
 /// One event of every kind that people are shown.
 fn events() -> Vec<Emission> {
-    let mut end = JobResult::default();
-    end.error = Some(error("it broke"));
+    let end = JobResult {
+        error: Some(error("it broke")),
+        ..JobResult::default()
+    };
     let kinds = vec![
         job_start(),
         turn_start(),

@@ -128,27 +128,17 @@ fn the_traps_catch_whoever_is_careless() {
 }
 
 #[test]
-fn a_run_in_the_working_copy_runs_nothing_of_it() {
-    let poison = Poison::new().endless();
-    let task = task(&poison, "isolation: none");
-    let output = start(&poison)
-        .args(["run", "--quiet"])
-        .arg(task.path().join("task.yaml"))
-        .run();
-    harmless(&poison, &output);
-    assert_eq!(changed(&output), ["docs/new.md", "new.txt", "src/lib.rs"]);
-}
-
-#[test]
-fn a_run_in_a_copy_runs_nothing_of_it() {
-    let poison = Poison::new().endless();
-    let task = task(&poison, "isolation: copy");
-    let output = start(&poison)
-        .args(["run", "--quiet"])
-        .arg(task.path().join("task.yaml"))
-        .run();
-    harmless(&poison, &output);
-    assert_eq!(changed(&output), ["docs/new.md", "new.txt", "src/lib.rs"]);
+fn a_run_runs_nothing_of_the_repository() {
+    for isolation in ["none", "copy"] {
+        let poison = Poison::new().endless();
+        let task = task(&poison, &format!("isolation: {isolation}"));
+        let output = start(&poison)
+            .args(["run", "--quiet"])
+            .arg(task.path().join("task.yaml"))
+            .run();
+        harmless(&poison, &output);
+        assert_eq!(changed(&output), ["docs/new.md", "new.txt", "src/lib.rs"]);
+    }
 }
 
 #[test]
