@@ -1,12 +1,12 @@
 //! The files that a walking command would read.
 
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 
-use crate::access::{Hidden, Ignoring, Kind, Met, Walk, WalkOptions};
+use crate::access::{self, Entry, Hidden, Ignoring, Kind, Met, Walk, WalkOptions};
 
 use super::scope::Scope;
 use super::sweep::Sweep;
@@ -156,11 +156,13 @@ fn is_dull_config(path: &Path) -> bool {
     if !path.ends_with(".git/config") {
         return false;
     }
-    let small =
-        fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() < CONFIG_BYTES_MAX);
-    small
-        && fs::read_to_string(path).is_ok_and(|text| {
-            let lower = text.to_lowercase();
-            !TELLING.iter().any(|telling| lower.contains(telling))
-        })
+    let Ok(Entry::File(opened)) = access::look(path) else {
+        return false;
+    };
+    let mut text = String::new();
+    let read = opened.file.take(CONFIG_BYTES_MAX).read_to_string(&mut text);
+    let lower = text.to_lowercase();
+    read.is_ok()
+        && opened.metadata.len() < CONFIG_BYTES_MAX
+        && !TELLING.iter().any(|telling| lower.contains(telling))
 }
