@@ -27,6 +27,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::event::Reason;
+use crate::process;
 
 use console::Console;
 use exit::Exit;
@@ -79,6 +80,7 @@ enum Command {
 
 /// Runs the program with the process's arguments and environment.
 pub fn main() -> ExitCode {
+    process::harden();
     std::panic::set_hook(Box::new(tell_panic));
     let console = Console::of_process();
     let work = AssertUnwindSafe(|| dispatch(std::env::args_os(), &console));

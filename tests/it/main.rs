@@ -98,6 +98,7 @@ mod policy_tools;
 mod policy_tree;
 mod policy_writes;
 mod process;
+mod process_closed;
 mod readme;
 mod report_events;
 mod report_fold;
