@@ -36,21 +36,26 @@ pub(crate) fn check(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `url` as it may be shown: without the name and password that it may hold. Of
-/// what is no URL nothing says where a login ends, so all before the last `@` is
-/// left out.
+/// `url` as it may be shown: without the name and password that it may hold.
+/// Where a login ends is not sure in what is no URL, or when a mark in it that
+/// should have been encoded ends the host too soon: then all before the last
+/// `@` is left out.
 pub fn without_login(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at(start);
-    let end = match Url::parse(url) {
-        Ok(_) => rest.find(['/', '?', '#']).unwrap_or(rest.len()),
-        Err(_) => rest.len(),
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, others) = rest.split_at(end);
+    let path = others.split(['?', '#']).next().unwrap_or_default();
+    let is_sure = Url::parse(url).is_ok() && authority.contains('@') && !path.contains('@');
+    let (login_in, behind) = if is_sure {
+        (authority, others)
+    } else {
+        (rest, "")
     };
-    let (authority, path) = rest.split_at(end);
-    let host = authority
+    let shown = login_in
         .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    format!("{scheme}{host}{path}")
+        .map_or(login_in, |(_, shown)| shown);
+    format!("{scheme}{shown}{behind}")
 }
 
 /// The host name; empty when there is none.
@@ -90,12 +95,47 @@ pub(crate) fn is_header_value(text: &str) -> bool {
     HeaderValue::from_str(text).is_ok()
 }
 
-/// The password that a URL holds, which is a secret like a key.
-pub(crate) fn password(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    url.password().map(str::to_owned)
+/// What of the login in a URL is a secret like a key.
+pub(crate) fn login_secrets(url: &str) -> Vec<String> {
+    let Ok(url) = Url::parse(url) else {
+        return Vec::new();
+    };
+    match url.password() {
+        Some(password) => secrets_of(&format!(":{password}")),
+        None => secrets_of(url.username()),
+    }
 }
 
+/// The password of a login, or the login when it is one word: as it is written,
+/// and without percent codes.
+pub(super) fn secrets_of(login: &str) -> Vec<String> {
+    let secret = login
+        .split_once(':')
+        .map_or(login, |(_, password)| password);
+    let mut secrets = vec![secret.to_owned(), decoded(secret)];
+    secrets.dedup();
+    secrets.retain(|secret| !secret.is_empty());
+    secrets
+}
+
+/// `%40` is `@`; what is no such code stays.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after
+            .get(..2)
+            .and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.filter(|code| *first == b'%' && !code.starts_with('+'));
+        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = match byte {
+            Some(_) => after.get(2..).unwrap_or_default(),
+            None => after,
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
 /// The address of `path` under `base`, with query parameters behind those that
 /// the path may have.
 pub(crate) fn address<'a>(

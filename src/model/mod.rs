@@ -48,9 +48,7 @@ pub use description::{
 pub use embedded::as_of;
 pub(crate) use embedded::{has_built_in_url, is_built_in};
 pub use endpoint::without_login;
-pub(crate) use endpoint::{
-    check as check_base_url, check_header, is_header_value, password as password_of,
-};
+pub(crate) use endpoint::{check as check_base_url, check_header, is_header_value, login_secrets};
 pub use error::{ModelError, ModelErrorKind};
 pub use http::retry_after;
 pub use own::{

@@ -14,6 +14,9 @@ use reqwest::Url;
 use crate::model::endpoint;
 use crate::model::error::{ModelError, ModelErrorKind};
 
+/// What is wrong with most logins that cannot be read.
+const LOGIN_ADVICE: &str = "in a login, write / ? # as %2F %3F %23";
+
 /// The proxies that an environment names. What is wrong with one is said when
 /// a connection would go through it.
 #[derive(Clone, Default)]
@@ -97,7 +100,7 @@ impl Proxies {
     /// What no output may show: the passwords, or a login that is one word.
     pub fn secrets(&self) -> Vec<String> {
         let named = self.http.iter().chain(&self.https);
-        let mut found: Vec<String> = named.filter_map(Named::secret).collect();
+        let mut found: Vec<String> = named.flat_map(Named::secrets).collect();
         found.sort();
         found.dedup();
         found
@@ -135,6 +138,9 @@ impl Named {
         };
         let parsed = Url::parse(&written).map_err(|error| error.to_string());
         let checked = parsed.and_then(|url| match url.scheme() {
+            "http" | "https" if has_login_behind_host(&url) => {
+                Err("its login ends too soon".to_owned())
+            }
             "http" | "https" if url.host_str().is_some() => Ok(url),
             "http" | "https" => Err("there is no host".to_owned()),
             scheme => Err(format!("a proxy is reached by http or https, not {scheme}")),
@@ -142,12 +148,16 @@ impl Named {
         let url = checked.map_err(|reason| {
             let variable = self.variable;
             let shown = endpoint::without_login(&written);
+            let advice = match written.contains('@') {
+                true => format!("; {LOGIN_ADVICE}"),
+                false => String::new(),
+            };
             ModelError::new(
                 ModelErrorKind::Setup,
                 format!("{variable} names a proxy that cannot be used, {shown}: {reason}"),
             )
             .with_hint(format!(
-                "write {variable}=http://host:port, or name in NO_PROXY what is reached without it"
+                "write {variable}=http://host:port, or name in NO_PROXY what is reached without it{advice}"
             ))
         })?;
         Ok(Proxy {
@@ -156,18 +166,15 @@ impl Named {
         })
     }
 
-    fn secret(&self) -> Option<String> {
+    fn secrets(&self) -> Vec<String> {
         let rest = match self.value.split_once("://") {
             Some((_, rest)) => rest,
             None => &self.value,
         };
         // A proxy has no path: whatever stands before the last `@` is a login,
         // with marks in it that should have been written otherwise too.
-        let (login, _) = rest.rsplit_once('@')?;
-        let secret = login
-            .split_once(':')
-            .map_or(login, |(_, password)| password);
-        Some(decoded(secret)).filter(|secret| !secret.is_empty())
+        rest.rsplit_once('@')
+            .map_or_else(Vec::new, |(login, _)| endpoint::secrets_of(login))
     }
 }
 
@@ -238,6 +245,12 @@ impl Exception {
     }
 }
 
+/// Whether a mark in the login was taken for the end of the host.
+fn has_login_behind_host(url: &Url) -> bool {
+    let behind = [Some(url.path()), url.query(), url.fragment()];
+    behind.into_iter().flatten().any(|part| part.contains('@'))
+}
+
 /// An address of six groups stands between brackets in a URL.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[')
@@ -259,23 +272,4 @@ fn same_network(one: IpAddr, other: IpAddr, bits: u8) -> bool {
         _ => return false,
     };
     bits == 0 || (one ^ other) >> (128 - u32::from(bits)) == 0
-}
-
-/// `%40` is `@`; what is no such code stays.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after
-            .get(..2)
-            .and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.filter(|code| *first == b'%' && !code.starts_with('+'));
-        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = match byte {
-            Some(_) => after.get(2..).unwrap_or_default(),
-            None => after,
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

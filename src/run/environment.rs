@@ -223,14 +223,18 @@ pub(super) fn trusted_path(environment: &Environment, workspace: &Path) -> Strin
     absolute(&kept.join(":"))
 }
 
-/// Values that no output of the run may show: declared secrets, the keys and
-/// headers of the user's own providers, and whatever in the environment looks
+/// Values that no output of the run may show: declared secrets, what commands
+/// are given under the name of a credential, the keys and headers of the user's
+/// own providers, and whatever in the environment looks
 /// like a credential. A value that names a place or a person of this machine is
 /// none, whatever its variable is called: without it no log could be read.
 pub fn known_secrets(jobs: &[Job], environment: &Environment, catalog: &Catalog) -> Vec<String> {
     let declared = jobs
         .iter()
         .flat_map(|job| job.secrets.iter().map(|secret| secret.value.clone()));
+    let set = jobs.iter().flat_map(|job| &job.env.set);
+    let set =
+        set.filter(|(name, value)| looks_like_credential(name) && !is_ordinary(value, environment));
     let variables = environment
         .variables()
         .iter()
@@ -249,6 +253,7 @@ pub fn known_secrets(jobs: &[Job], environment: &Environment, catalog: &Catalog)
     let own = catalog.own();
     let own = own.flat_map(|(_, provider)| own_secrets(provider, environment));
     declared
+        .chain(set.map(|(_, value)| value.clone()))
         .chain(variables)
         .chain(files)
         .chain(proxies)
@@ -257,7 +262,7 @@ pub fn known_secrets(jobs: &[Job], environment: &Environment, catalog: &Catalog)
 }
 
 /// The secrets of a provider of the user's file: its key wherever it is, what
-/// its headers carry, and a password in a base URL.
+/// its headers carry, and the login in a base URL.
 fn own_secrets(provider: &OwnProvider, environment: &Environment) -> Vec<String> {
     let section = &provider.section;
     let mut secrets: Vec<String> = Vec::new();
@@ -279,7 +284,7 @@ fn own_secrets(provider: &OwnProvider, environment: &Environment) -> Vec<String>
     let of_models = section.models.values().flatten();
     let urls = of_models.filter_map(|model| model.base_url.as_ref());
     let urls = urls.chain(&section.base_url);
-    secrets.extend(urls.filter_map(|url| model::password_of(url)));
+    secrets.extend(urls.flat_map(|url| model::login_secrets(url)));
     secrets
 }
 

@@ -168,6 +168,43 @@ fn errors_and_headers_are_clean_too() {
 }
 
 #[test]
+fn a_key_that_is_part_of_other_text_breaks_no_frame() {
+    // A part of a number, a whole number, and a word of the format.
+    for key in ["1700", "1700000000", "content"] {
+        let shelf = Shelf::new();
+        let server = ModelServer::start([chat::text("Done in 1700000000.")]);
+        scene(TASK)
+            .args(["--model", "openai-chat/local", "--base-url", &server.url()])
+            .env("OPENAI_API_KEY", key)
+            .arg("--record")
+            .arg(shelf.cassette())
+            .run();
+        server.finish();
+        for line in shelf.lines() {
+            let frames = line["call"]["answer"]["frames"].as_array().cloned();
+            for frame in frames.unwrap_or_default() {
+                let data = frame
+                    .as_str()
+                    .unwrap()
+                    .split_once("data: ")
+                    .unwrap()
+                    .1
+                    .to_owned();
+                if data.trim() != "[DONE]" {
+                    serde_json::from_str::<Value>(data.trim()).unwrap();
+                }
+            }
+        }
+        let replayed = shelf.replay(TASK).run();
+        let expect = match key.len() {
+            10 => "Done in ***.\n",
+            _ => "Done in 1700000000.\n",
+        };
+        assert_eq!(replayed.stdout, expect, "{key}");
+    }
+}
+
+#[test]
 fn directories_go_by_their_names() {
     for speaker in &SPEAKERS {
         let shelf = Shelf::new();

@@ -268,7 +268,23 @@ fn an_address_is_shown_without_its_login() {
         ("https://u:hunter2pass@a.invalid/v1", "https://a.invalid/v1"),
         ("http://hunter2pass@a.invalid", "http://a.invalid"),
         ("http://u:hunter2p@ss@a.invalid?x=@", "http://a.invalid?x=@"),
-        ("http://a.invalid/@x", "http://a.invalid/@x"),
+        (
+            "http://u:hunter2pass@a.invalid/v1?x=@",
+            "http://a.invalid/v1?x=@",
+        ),
+        // Marks that should have been encoded end the host too soon.
+        ("http://u:12/hunter2pass@a.invalid", "http://a.invalid"),
+        ("http://u:12?hunter2pass@a.invalid", "http://a.invalid"),
+        ("http://u:12#hunter2pass@a.invalid", "http://a.invalid"),
+        (
+            "http://u:hunter2#pass@a.invalid:8080",
+            "http://a.invalid:8080",
+        ),
+        (
+            "http://u:hunter2@pass/x@a.invalid/v1",
+            "http://a.invalid/v1",
+        ),
+        ("http://a.invalid/@x", "http://x"),
         ("not an address", "not an address"),
     ];
     for (url, expect) in table {

@@ -153,6 +153,54 @@ fn a_proxy_that_is_no_address_is_an_error_of_its_variable() {
     }
 }
 
+#[test]
+fn a_login_with_marks_that_end_it_is_refused_and_not_shown() {
+    for (login, password) in [
+        ("user:hunter#2secretpw", "hunter#2secretpw"),
+        ("user:12/secretpassw", "12/secretpassw"),
+        ("user:12?secretpassw", "12?secretpassw"),
+        ("user:p@ss/secretpassw", "p@ss/secretpassw"),
+        ("12345/one-word-login", "12345/one-word-login"),
+    ] {
+        let output = task("https://models.test/v1")
+            .env("HTTPS_PROXY", format!("http://{login}@proxy.test:8080"))
+            .args(["--append-system-prompt", &format!("I am {password}.")])
+            .expect_code(78)
+            .run();
+        let (message, hint) = error(&output);
+        let says = "HTTPS_PROXY names a proxy that cannot be used, http://proxy.test:8080: ";
+        assert!(message.contains(says), "{message}");
+        assert!(hint.contains("write / ? # as %2F %3F %23"), "{hint}");
+        for (place, text) in remains(&output) {
+            for part in [password, "secretpw", "secretpassw", "one-word-login"] {
+                assert!(!text.contains(part), "{place} holds the login {login}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_spellings_of_a_password_are_secrets() {
+    for (value, expect) in [
+        (
+            "http://user:p%40ss-word-1@proxy.test",
+            vec!["p%40ss-word-1", "p@ss-word-1"],
+        ),
+        ("http://one-word-login@proxy.test", vec!["one-word-login"]),
+        ("user:pass-word-1@proxy.test:80", vec!["pass-word-1"]),
+        (
+            "http://user:12/secretpassw@proxy.test",
+            vec!["12/secretpassw"],
+        ),
+        ("http://proxy.test:8080", vec![]),
+    ] {
+        let proxies = Proxies::new(|name| (name == "HTTPS_PROXY").then_some(value));
+        let mut secrets = proxies.secrets();
+        secrets.sort();
+        assert_eq!(secrets, expect, "{value}");
+    }
+}
+
 /// The variables, a URL, and the proxy that is taken to it.
 fn check(variables: &[(&str, &'static str)], url: &str, taken: Option<&str>) {
     let proxies = Proxies::new(|name| {

@@ -261,11 +261,24 @@ pub(in crate::model) struct Taping {
 }
 
 impl Taping {
-    /// Whatever comes, these are not kept: a key may be too short, or from too
-    /// far away, to be known as a secret.
+    /// Whatever comes, these are not kept: a key may be from too far away to be
+    /// known as a secret.
     pub(in crate::model) fn hide(&mut self, secrets: &[String]) {
         let said = secrets.iter().filter(|secret| !secret.is_empty());
         self.secrets.extend(said.cloned());
+    }
+
+    /// Takes the secrets of this call alone out of what was answered. One that is
+    /// too short to be told from other text stays, as it does everywhere.
+    fn hide_own(&self, answer: &mut Answer) {
+        let scrub = Scrub {
+            redactor: Redactor::new(self.secrets.iter().cloned()),
+            places: Arc::default(),
+        };
+        answer.frames = frames::of_body(answer.frames.concat().as_bytes(), &scrub);
+        for value in answer.headers.values_mut() {
+            *value = scrub.text(value).into_owned();
+        }
     }
 
     /// The head of the answer, with the headers that matter.
@@ -306,13 +319,7 @@ impl Drop for Taping {
         if let Some(failed) = &mut answer.failed {
             failed.message = scrub.text(&failed.message).into_owned();
         }
-        for secret in &self.secrets {
-            for text in answer.frames.iter_mut().chain(answer.headers.values_mut()) {
-                if text.contains(secret) {
-                    *text = text.replace(secret, "***");
-                }
-            }
-        }
+        self.hide_own(&mut answer);
         let call = Line::Call(Box::new(Call {
             conversation,
             request,
