@@ -75,8 +75,11 @@ pub(super) fn answer(result: &ResultDocument) -> String {
     }
 }
 
-/// The answer for those who watch.
+/// The answer for those who watch: each job's as what it is, text or a document.
 fn shown_answer(result: &ResultDocument) -> String {
+    if result.repairs.is_some() && !result.jobs.is_empty() {
+        return result.jobs.iter().map(shown_answer).collect();
+    }
     let answer = answer(result);
     match result.repairs {
         Some(_) => neutral_json(&answer).into_owned(),

@@ -279,6 +279,33 @@ fn several_tasks_print_one_line_each() {
 }
 
 #[test]
+fn on_a_terminal_of_ci_each_answer_is_shown_as_what_it_is() {
+    let plain = "version: 1\nprompt: do it\nsettings: {model: scripted/text.yaml}\n";
+    let output = Cli::new()
+        .file(
+            "text.yaml",
+            "- text: \"::set-env name=A::b\\r::error::c\\nkept \\\"so\\\" ##[x]\"\n",
+        )
+        .file("json.yaml", "- text: '{\"words\": \"##[group]\"}'\n")
+        .file("a.yaml", plain)
+        .file(
+            "b.yaml",
+            format!(
+                "{}response: {{schema: {{}}}}\n",
+                plain.replace("text.yaml", "json.yaml")
+            ),
+        )
+        .args(["run", "a.yaml", "b.yaml", "--quiet"])
+        .env("CI", "true")
+        .run();
+    let (text, document) = output.stdout.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(text, ": :set-env name=A::b ::error::c\nkept \"so\" # #[x]");
+    assert!(!document.contains("##"), "{document}");
+    let document: Value = serde_json::from_str(document).unwrap();
+    assert_eq!(document, json!({"words": "##[group]"}));
+}
+
+#[test]
 fn a_session_that_goes_on_may_be_asked_for_a_document() {
     let first = Cli::new()
         .file("replies.yaml", "- text: plain\n")
