@@ -1,8 +1,9 @@
 //! The process's surroundings: environment, terminal, standard streams.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use rustix::fs::FileType;
@@ -11,7 +12,7 @@ use crate::event::Reason;
 use crate::model::Catalog;
 use crate::report::{Style, neutral_json, neutral_text};
 use crate::run::{self, Environment};
-use crate::secret::Redactor;
+use crate::secret::{Redactor, weakness};
 use crate::task::Job;
 
 use super::exit::Exit;
@@ -35,6 +36,8 @@ pub(super) struct Console {
     stderr_is_terminal: bool,
     failed: Cell<bool>,
     redactor: RefCell<Redactor>,
+    /// What a runner of GitHub was told to hide.
+    masked: RefCell<BTreeSet<String>>,
 }
 
 impl Console {
@@ -53,6 +56,7 @@ impl Console {
             stderr_is_terminal: io::stderr().is_terminal(),
             failed: Cell::new(false),
             redactor: RefCell::default(),
+            masked: RefCell::default(),
         };
         console.conceal(&[], &Catalog::default());
         console
@@ -62,7 +66,37 @@ impl Console {
     /// the user's own providers.
     pub(super) fn conceal(&self, jobs: &[Job], catalog: &Catalog) {
         let secrets = run::known_secrets(jobs, &self.environment, catalog);
+        self.mask(&secrets);
         self.redactor.replace(Redactor::new(secrets));
+    }
+
+    /// Tells a runner of GitHub, which reads both streams of a step, to hide
+    /// what it cannot know: values from files, and parts of variables. Those
+    /// that are variables as they are it has masked itself. This is for a
+    /// machine, so `--quiet` does not silence it; a file would only be given
+    /// the secrets.
+    fn mask(&self, secrets: &[String]) {
+        if self.environment.value("GITHUB_ACTIONS") != Some("true") || is_file(io::stderr()) {
+            return;
+        }
+        let variables = self.environment.variables();
+        let mut masked = self.masked.borrow_mut();
+        let mut commands = String::new();
+        for secret in secrets {
+            if variables
+                .values()
+                .any(|value| value.trim() == secret.trim())
+            {
+                continue;
+            }
+            for line in secret.lines().map(str::trim) {
+                if weakness(line).is_none() && masked.insert(line.to_owned()) {
+                    let line = line.replace('%', "%25").replace('\r', "%0D");
+                    commands.push_str(&format!("::add-mask::{line}\n"));
+                }
+            }
+        }
+        let _ = io::stderr().lock().write_all(commands.as_bytes());
     }
 
     /// Conceals what may not be shown.
@@ -104,9 +138,7 @@ impl Console {
     /// Whether people or a CI system read standard output as it comes. Both
     /// act on some of what they read; a file or a program does not.
     pub(super) fn stdout_is_watched(&self) -> bool {
-        let in_file = rustix::fs::fstat(io::stdout())
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file());
-        io::stdout().is_terminal() || (self.in_ci() && !in_file)
+        io::stdout().is_terminal() || (self.in_ci() && !is_file(io::stdout()))
     }
 
     /// How text for people looks on standard error.
@@ -205,4 +237,8 @@ impl Console {
             Exit::Done
         }
     }
+}
+
+fn is_file(stream: impl AsFd) -> bool {
+    rustix::fs::fstat(stream).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file())
 }

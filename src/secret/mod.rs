@@ -6,23 +6,25 @@
 //! owns them. Redacting a text in pieces gives the same bytes as redacting the
 //! whole, and a redacted line of JSON stays JSON.
 
+mod base64;
 mod encode;
+mod index;
 mod json;
 mod leap;
 mod shape;
+mod shapes;
+mod weakness;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
-
+use self::index::Index;
 use self::shape::{Inside, Shape, Verdict};
+
+pub use self::weakness::weakness;
 
 /// What stands for a secret.
 const STARS: &str = "***";
-/// A shorter value would be found in innocent text.
-pub(crate) const CHARS_MIN: usize = 8;
 
 /// Replaces known secrets by `***`. Cheap to clone; costs nothing until it is used.
 #[derive(Clone, Default)]
@@ -37,14 +39,6 @@ struct Known {
     index: OnceLock<Index>,
 }
 
-/// What is searched for, in one pass.
-struct Index {
-    /// The values in all their encodings, sorted.
-    values: Vec<String>,
-    /// Of the values and, after them, the beginnings of tokens.
-    automaton: AhoCorasick,
-}
-
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Redactor({} secrets)", self.known.values.len())
@@ -52,17 +46,16 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Knows `secrets` and their usual encodings. A value of fewer than 8
-    /// characters, without surrounding white space, is ignored: see
-    /// [`Redactor::ignored`].
+    /// Knows `secrets` and their usual encodings, without surrounding white
+    /// space. One that has a [`weakness`] is ignored: see [`Redactor::ignored`].
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut known = Known::default();
         for secret in secrets {
             let value = secret.trim();
-            if value.chars().count() >= CHARS_MIN {
-                known.values.push(value.to_owned());
-            } else if !value.is_empty() {
-                known.ignored += 1;
+            match weakness(value) {
+                None => known.values.push(value.to_owned()),
+                Some(_) if value.is_empty() => {}
+                Some(_) => known.ignored += 1,
             }
         }
         Self {
@@ -70,14 +63,14 @@ impl Redactor {
         }
     }
 
-    /// How many values were too short to be hidden without hiding innocent text.
+    /// How many values cannot be hidden without hiding innocent text.
     pub fn ignored(&self) -> usize {
         self.known.ignored
     }
 
     /// `text` without any known secret; borrowed when there is none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !self.known.index().automaton.is_match(text) {
+        if self.known.index().is_clean(text) {
             return Cow::Borrowed(text);
         }
         let mut stream = self.stream();
@@ -102,73 +95,12 @@ impl Redactor {
 
 impl Known {
     fn index(&self) -> &Index {
+        /// Of those who know no values, which are many.
+        static NONE: LazyLock<Index> = LazyLock::new(|| Index::build(&[]));
+        if self.values.is_empty() {
+            return &NONE;
+        }
         self.index.get_or_init(|| Index::build(&self.values))
-    }
-}
-
-impl Index {
-    fn build(values: &[String]) -> Self {
-        let mut patterns = BTreeSet::new();
-        for value in values {
-            encode::forms(value, &mut |form| {
-                if form.chars().count() >= CHARS_MIN {
-                    patterns.insert(form);
-                }
-            });
-        }
-        let values: Vec<String> = patterns.into_iter().collect();
-        let mut searched: Vec<&str> = values.iter().map(String::as_str).collect();
-        for beginning in shape::beginnings() {
-            searched.push(beginning);
-        }
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .build(searched)
-            .expect("far fewer patterns than the automaton's ids");
-        Self { values, automaton }
-    }
-
-    /// Where values stand, and where tokens may begin; both sorted.
-    fn find(&self, text: &str) -> (Vec<(usize, usize)>, Vec<usize>) {
-        let (mut spans, mut starts) = (Vec::new(), Vec::new());
-        let bytes = text.as_bytes();
-        if self.automaton.is_match(text) {
-            for found in self.automaton.find_overlapping_iter(text) {
-                match found.pattern().as_usize().checked_sub(self.values.len()) {
-                    None => spans.push((found.start(), found.end())),
-                    Some(beginning) if shape::may_begin(beginning, bytes, found.start()) => {
-                        starts.push(found.start());
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        starts.extend(shape::cut_off(bytes));
-        spans.sort_unstable();
-        starts.sort_unstable();
-        (spans, starts)
-    }
-
-    /// Where a value that is not whole yet may begin.
-    fn open_from(&self, text: &str) -> usize {
-        let longest = self.values.iter().map(String::len).max().unwrap_or(0);
-        let from = text.len().saturating_sub(longest);
-        (from..text.len())
-            .find(|start| {
-                text.get(*start..)
-                    .is_some_and(|tail| self.begins_with(tail))
-            })
-            .unwrap_or(text.len())
-    }
-
-    fn begins_with(&self, tail: &str) -> bool {
-        // The patterns are sorted: those with this beginning follow at once.
-        let at = self
-            .values
-            .partition_point(|pattern| pattern.as_str() < tail);
-        self.values
-            .get(at)
-            .is_some_and(|pattern| pattern.starts_with(tail))
     }
 }
 
@@ -221,9 +153,12 @@ impl StreamRedactor {
     fn advance(&mut self, edge: Edge) -> String {
         let text = std::mem::take(&mut self.held);
         let index = self.redactor.known.index();
-        let (spans, starts) = index.find(&text);
+        let (spans, mut starts) = index.find(&text);
         let limit = match edge {
-            Edge::More => index.open_from(&text),
+            Edge::More => {
+                starts.extend(index.cut_off(&text));
+                index.open_from(&text)
+            }
             Edge::Last => text.len(),
         };
         let mut pass = Pass {
@@ -249,7 +184,7 @@ struct Pass<'a> {
     text: &'a str,
     /// Where values stand, sorted by start.
     spans: &'a [(usize, usize)],
-    /// Where the beginning of a token stands, or may go on in more text; sorted.
+    /// Where a token begins, or may begin once there is more text; sorted.
     starts: &'a [usize],
     /// The first span that the walk has not reached.
     next: usize,
@@ -275,7 +210,7 @@ impl Pass<'_> {
             let (Some(token), Some(value)) = (token, value) else {
                 return place;
             };
-            let hidden = token.is_some() || value;
+            let hidden = token.is_some_and(Inside::hides) || value;
             if hidden && !self.at.hidden {
                 shown.push_str(STARS);
             } else if !hidden {
@@ -330,6 +265,9 @@ impl Pass<'_> {
         }
         // The letter of an escape sequence is not the first one of a token.
         if self.at.escaping && matches!(symbol, 'n' | 'r' | 't' | 'b' | 'f' | 'u') {
+            return Some(None);
+        }
+        if self.starts.binary_search(&place).is_err() {
             return Some(None);
         }
         match Shape::at(rest, self.at.before) {

@@ -3,48 +3,86 @@
 //! Each decision looks at a bounded piece of text, so that a stream never has
 //! to hold back more than a few hundred bytes.
 
+use super::shapes::SHAPES;
+
 /// A kind of token: a fixed beginning and enough characters of its alphabet.
+#[derive(Clone, Copy)]
 pub(super) struct Shape {
     start: &'static str,
     /// How many characters must follow the beginning.
     chars_min: usize,
-    /// Which characters may stand between words of the token beside letters and digits.
+    /// Which characters may follow beside letters and digits.
     joints: &'static [u8],
-    /// Whether a letter or digit before it makes it part of another word.
-    word: bool,
+    /// What the characters that must follow look like.
+    body: Body,
+    before: Before,
+    role: Role,
 }
 
-const fn shape(start: &'static str, chars_min: usize, joints: &'static [u8], word: bool) -> Shape {
+/// What the characters of a token look like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// No matter how.
+    Any,
+    /// There is a digit among them, which most words lack.
+    Mixed,
+    /// There is a digit, or an upper-case letter behind a lower-case one.
+    Coded,
+    /// Digits of base 16, in lower case.
+    Hex,
+    /// Upper-case letters and digits.
+    Upper,
+}
+
+/// What stands before a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Whatever.
+    Anything,
+    /// Neither a letter nor a digit: it would be part of another word.
+    Border,
+    /// A number.
+    Number,
+}
+
+/// What the beginning is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A part of the token.
+    Part,
+    /// A label that stays.
+    Label,
+}
+
+/// A token whose beginning is in no other word.
+pub(super) const fn token(start: &'static str, chars_min: usize, joints: &'static [u8]) -> Shape {
     Shape {
         start,
         chars_min,
         joints,
-        word,
+        body: Body::Any,
+        before: Before::Anything,
+        role: Role::Part,
     }
 }
 
-/// The minimal lengths are a little below those of real tokens, and far above
-/// those of the words people write in examples.
-const SHAPES: &[Shape] = &[
-    shape("ghp_", 30, b"_", false),
-    shape("gho_", 30, b"_", false),
-    shape("ghu_", 30, b"_", false),
-    shape("ghs_", 30, b"_", false),
-    shape("ghr_", 30, b"_", false),
-    shape("github_pat_", 40, b"_", false),
-    shape("glpat-", 20, b"_-.", false),
-    shape("sk-ant-", 24, b"_-", false),
-    shape("sk-proj-", 24, b"_-", false),
-    shape("sk-", 32, b"_", true),
-    shape("AKIA", 16, b"", true),
-    shape("ASIA", 16, b"", true),
-    shape("AIza", 35, b"_-", true),
-    shape("xoxb-", 20, b"-", false),
-    shape("xoxp-", 20, b"-", false),
-    shape("xapp-", 20, b"-", false),
-    shape("npm_", 36, b"", true),
-    shape("hf_", 34, b"", true),
-];
+/// A token whose beginning may end another word.
+pub(super) const fn word(start: &'static str, chars_min: usize, joints: &'static [u8]) -> Shape {
+    let before = Before::Border;
+    Shape {
+        before,
+        ..token(start, chars_min, joints)
+    }
+}
+
+/// A credential behind a label, perhaps with quotes and blanks between them.
+pub(super) const fn label(start: &'static str, chars_min: usize, joints: &'static [u8]) -> Shape {
+    let role = Role::Label;
+    Shape {
+        role,
+        ..word(start, chars_min, joints)
+    }
+}
 
 /// The beginning of a JSON Web Token: `{"` in base64.
 const JWT: &str = "eyJ";
@@ -58,6 +96,21 @@ const PEM: &str = "-----BEGIN ";
 const PEM_HEAD_MAX: usize = 80;
 /// The least characters of a key that follow its first line.
 const PEM_BODY_MIN: usize = 16;
+/// What a login in a URL begins with; it ends with `@`.
+const LOGIN: &str = "://";
+/// The characters of a login beside letters and digits. Those of placeholders,
+/// as `$` and `{`, are none.
+const LOGIN_JOINTS: &[u8] = b"-._~!&*+,;=:%^|";
+/// The most characters of a login.
+const LOGIN_CHARS_MAX: usize = 256;
+/// A shorter password may be an example's.
+const PASSWORD_CHARS_MIN: usize = 8;
+/// A shorter login that is one word may be a name.
+const LOGIN_CHARS_MIN: usize = 20;
+/// What may stand between a label and its credential, and how much of it.
+const GAP: &[u8] = b" \t\"'\\=:";
+const GAP_MAX: usize = 8;
+
 /// The most bytes of a private key; a 16,384-bit one has 13,000.
 const PEM_BYTES_MAX: u32 = 16 * 1024;
 /// More backslashes than that are not an escaped line break.
@@ -76,6 +129,10 @@ pub(super) enum Verdict {
 /// The token that covers the text at some place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inside {
+    /// A label that stays, with how much of it is left; then a run.
+    Label { left: u8, joints: &'static [u8] },
+    /// The beginning of a token, in the same way.
+    Start { left: u8, joints: &'static [u8] },
     /// A run of letters, digits and these.
     Run(&'static [u8]),
     /// A private key, with the bytes it may still have, and how much of
@@ -87,34 +144,31 @@ pub(super) enum Inside {
 
 /// The beginnings of all tokens.
 pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
-    SHAPES.iter().map(|shape| shape.start).chain([JWT, PEM])
-}
-
-/// The longest beginning has this many bytes.
-const START_BYTES_MAX: usize = 11;
-
-/// Whether a token may begin at `at`, where the beginning with this number
-/// stands: many words have one inside them.
-pub(super) fn may_begin(beginning: usize, text: &[u8], at: usize) -> bool {
-    let alone = match SHAPES.get(beginning) {
-        Some(shape) => shape.word,
-        None => beginning == SHAPES.len(),
-    };
-    match at.checked_sub(2).and_then(|from| text.get(from..at)) {
-        Some([first, last]) if alone => !is_word([*first, *last]),
-        Some(_) | None => true,
-    }
-}
-
-/// Where in the end of `text` a beginning may stand that is cut off by it.
-pub(super) fn cut_off(text: &[u8]) -> impl Iterator<Item = usize> {
-    (text.len().saturating_sub(START_BYTES_MAX)..text.len()).filter(|start| {
-        let rest = text.get(*start..).unwrap_or_default();
-        beginnings().any(|beginning| beginning.as_bytes().starts_with(rest))
-    })
+    SHAPES
+        .iter()
+        .map(|shape| shape.start)
+        .chain([JWT, PEM, LOGIN])
 }
 
 impl Shape {
+    /// A token behind a number, which stays.
+    pub(super) const fn number(
+        start: &'static str,
+        chars_min: usize,
+        joints: &'static [u8],
+    ) -> Self {
+        let before = Before::Number;
+        Self {
+            before,
+            ..token(start, chars_min, joints)
+        }
+    }
+
+    /// The same with characters that look so.
+    pub(super) const fn of(self, body: Body) -> Self {
+        Self { body, ..self }
+    }
+
     /// Whether a token begins at the start of `text`, which `before` precedes.
     pub(super) fn at(text: &[u8], before: [u8; 2]) -> Verdict {
         let in_word = is_word(before);
@@ -124,18 +178,21 @@ impl Shape {
             .iter()
             .filter(|shape| shape.start.as_bytes().first() == Some(&first))
         {
-            if shape.word && in_word {
-                continue;
-            }
+            let fits = match shape.before {
+                Before::Anything => true,
+                Before::Border => !in_word,
+                Before::Number => before.iter().all(u8::is_ascii_digit),
+            };
             match shape.begins(text) {
-                Verdict::No => {}
-                Verdict::Open => open = true,
-                Verdict::Yes(inside) => return Verdict::Yes(inside),
+                Verdict::Yes(inside) if fits => return Verdict::Yes(inside),
+                Verdict::Open if fits => open = true,
+                Verdict::Yes(_) | Verdict::Open | Verdict::No => {}
             }
         }
         let other = match first {
             b'e' if !in_word => jwt(text),
             b'-' => pem(text),
+            b':' => login(text),
             _ => Verdict::No,
         };
         match other {
@@ -148,26 +205,68 @@ impl Shape {
         let Some(rest) = text.strip_prefix(self.start.as_bytes()) else {
             return open_if(self.start.as_bytes().starts_with(text));
         };
-        match run(rest, self.joints) {
-            count if count >= self.chars_min => Verdict::Yes(Inside::Run(self.start_joints())),
-            count => open_if(count == rest.len()),
+        let gap = match self.role {
+            Role::Label => run_of(rest, |byte| GAP.contains(&byte)),
+            Role::Part => 0,
+        };
+        let body = rest.get(gap..).unwrap_or_default();
+        let count = run(body, self.joints);
+        let needed = body.get(..count.min(self.chars_min)).unwrap_or_default();
+        if gap > GAP_MAX || !self.may_be(needed) {
+            return Verdict::No;
         }
+        if count < self.chars_min {
+            return open_if(count == body.len());
+        }
+        let joints = self.joints;
+        let left = u8::try_from(self.start.len() + gap - 1).unwrap_or(u8::MAX);
+        Verdict::Yes(match self.role {
+            Role::Label => Inside::Label { left, joints },
+            Role::Part => Inside::Start { left, joints },
+        })
     }
 
-    /// What the whole token is made of, its beginning included.
-    fn start_joints(&self) -> &'static [u8] {
-        match self.start.as_bytes().last() {
-            Some(b'-') if self.joints.is_empty() || self.joints == b"_" => b"_-",
-            Some(b'_') if self.joints.is_empty() => b"_",
-            _ => self.joints,
+    /// Whether the characters look as those of this token, so far.
+    fn may_be(&self, body: &[u8]) -> bool {
+        match self.body {
+            Body::Any => true,
+            Body::Mixed => body.len() < self.chars_min || body.iter().any(u8::is_ascii_digit),
+            Body::Coded => {
+                let case = |pair: &[u8]| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']);
+                body.len() < self.chars_min
+                    || body.iter().any(u8::is_ascii_digit)
+                    || body.windows(2).any(case)
+            }
+            Body::Hex => body
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')),
+            Body::Upper => body
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'Z')),
         }
     }
 }
 
 impl Inside {
+    /// Whether what it covers is not shown.
+    pub(super) fn hides(self) -> bool {
+        !matches!(self, Self::Label { .. })
+    }
+
     /// Whether the token covers `symbol`, with which `rest` begins, too.
     pub(super) fn step(self, symbol: char, rest: &[u8]) -> Verdict {
         match self {
+            Self::Label { left: 0, joints } | Self::Start { left: 0, joints } => {
+                Self::Run(joints).step(symbol, rest)
+            }
+            Self::Label { left, joints } => {
+                let left = left - 1;
+                Verdict::Yes(Self::Label { left, joints })
+            }
+            Self::Start { left, joints } => {
+                let left = left - 1;
+                Verdict::Yes(Self::Start { left, joints })
+            }
             Self::Run(joints) => match u8::try_from(symbol) {
                 Ok(byte) if is_of(byte, joints) => Verdict::Yes(self),
                 Ok(_) | Err(_) => Verdict::No,
@@ -283,8 +382,39 @@ fn gap(text: &[u8]) -> usize {
         .count()
 }
 
+/// The name and the password of a URL, unless they look like an example.
+fn login(text: &[u8]) -> Verdict {
+    let Some(rest) = text.strip_prefix(LOGIN.as_bytes()) else {
+        return open_if(LOGIN.as_bytes().starts_with(text));
+    };
+    let count = run(rest, LOGIN_JOINTS);
+    match rest.get(count) {
+        _ if count > LOGIN_CHARS_MAX => return Verdict::No,
+        None => return Verdict::Open,
+        Some(b'@') => {}
+        Some(_) => return Verdict::No,
+    }
+    let login = rest.get(..count).unwrap_or_default();
+    let colon = login.iter().position(|byte| *byte == b':');
+    let (secret, chars_min) = match colon.and_then(|at| login.get(at + 1..)) {
+        Some(password) => (password, PASSWORD_CHARS_MIN),
+        None => (login, LOGIN_CHARS_MIN),
+    };
+    let digits = secret.iter().any(u8::is_ascii_digit);
+    let letters = secret.iter().any(u8::is_ascii_alphabetic);
+    if secret.len() < chars_min || !digits || !letters {
+        return Verdict::No;
+    }
+    let (left, joints) = (2, LOGIN_JOINTS);
+    Verdict::Yes(Inside::Label { left, joints })
+}
+
 fn run(text: &[u8], joints: &[u8]) -> usize {
-    text.iter().take_while(|byte| is_of(**byte, joints)).count()
+    run_of(text, |byte| is_of(byte, joints))
+}
+
+fn run_of(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    text.iter().take_while(|byte| belongs(**byte)).count()
 }
 
 fn is_of(byte: u8, joints: &[u8]) -> bool {

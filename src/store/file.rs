@@ -8,9 +8,9 @@
 //! whether the name still means it, and a file that takes the place of another
 //! is locked before it has the name: so nobody writes to a file that is gone.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -99,6 +99,13 @@ impl SessionFile {
         redactor: Redactor,
     ) -> Result<(Self, Content), StoreError> {
         let mut file = open_locked(path)?;
+        // A group may be meant to read it, everybody is not. Should the file be
+        // somebody else's, its mode is their affair.
+        if let Ok(mode) = file.metadata().map(|found| found.permissions().mode())
+            && mode & 0o007 != 0
+        {
+            let _ = file.set_permissions(Permissions::from_mode(mode & 0o770));
+        }
         let content = read_content(&file, path)?;
         let mut good_len = content.good_len;
         let write_failed = |source| StoreError::Write {

@@ -10,6 +10,7 @@ use crate::context::RepoConfig;
 use crate::event::Warning;
 use crate::model::{ClientOptions, RetryPolicy};
 use crate::policy::{Effect, Mode, Permissions, Rule};
+use crate::secret::weakness;
 use crate::session::{Compaction, DenialLimits, Limits};
 use crate::task::duration::{self, HumanDuration};
 use crate::task::file::{CompactionSection, LimitsSection, RuleEntry, TaskFile};
@@ -19,8 +20,8 @@ use crate::task::resolve::{Resolution, Texts};
 use crate::task::resolved;
 use crate::task::tree::{Kind, Node};
 
-/// A secret shorter than this would make holes in harmless text.
-const SECRET_LEN_MIN: usize = 8;
+/// A shell would run what they name before the command that was judged.
+const UNSAFE_VARIABLES: &[&str] = &["BASH_ENV", "BASHOPTS", "ENV", "SHELLOPTS"];
 
 impl Resolution<'_> {
     /// The job of `task`, which is `root` decoded; what is wrong with it is reported.
@@ -51,11 +52,7 @@ impl Resolution<'_> {
             compaction: compaction(&task.compaction),
             permissions: self.permissions(&task, root),
             response: self.response(&task, root),
-            env: CommandEnv {
-                inherit: task.env.inherit,
-                set: task.env.set.clone(),
-                pass: task.env.pass.clone(),
-            },
+            env: self.env(&task, root),
             secrets: self.secrets(&task, root, &mut warnings),
             tools: self.tools(&task, root),
             hooks: self.hooks(&task.hooks, root),
@@ -264,6 +261,29 @@ impl Resolution<'_> {
         rules
     }
 
+    fn env(&mut self, task: &TaskFile, root: &Node) -> CommandEnv {
+        let section = root.get("env");
+        let set = section.and_then(|env| env.get("set"));
+        let named = task.env.set.keys().map(|name| (name, set));
+        let pass = section.and_then(|env| env.get("pass"));
+        let passed = task.env.pass.iter().map(|name| (name, pass));
+        for (name, node) in named.chain(passed) {
+            if UNSAFE_VARIABLES.contains(&name.as_str()) {
+                let at = node.map_or(root.at, |node| node.at);
+                let message = format!("commands cannot be given {name}");
+                let hint = "bash would run or do something else before the command that was \
+                            permitted; set variables with `env.set`"
+                    .to_owned();
+                self.report.error_with(at, "unsafe_env", message, hint);
+            }
+        }
+        CommandEnv {
+            inherit: task.env.inherit,
+            set: task.env.set.clone(),
+            pass: task.env.pass.clone(),
+        }
+    }
+
     fn secrets(
         &mut self,
         task: &TaskFile,
@@ -297,12 +317,12 @@ impl Resolution<'_> {
                 }
                 continue;
             };
-            if value.len() < SECRET_LEN_MIN {
+            if let Some(weakness) = weakness(value) {
                 warnings.push(Warning {
                     code: "short_secret".to_owned(),
                     message: format!(
-                        "the secret `{}` has fewer than {SECRET_LEN_MIN} characters: \
-                         hiding it may hide harmless text too",
+                        "the secret `{}` {weakness} and is not hidden: hiding it would hide \
+                         harmless text too. Give it a longer value",
                         entry.name
                     ),
                 });

@@ -240,6 +240,68 @@ fn commands_see_a_small_environment() {
 }
 
 #[test]
+fn credentials_are_given_only_by_name_and_are_hidden_then_too() {
+    const VALUE: &str = "value-of-twelve";
+    let names = [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GITHUB_TOKEN",
+        "GITHUB_ENV",
+        "GITHUB_OUTPUT",
+        "GITHUB_PATH",
+        "GITHUB_STATE",
+        "GITHUB_STEP_SUMMARY",
+        "ACTIONS_RUNTIME_TOKEN",
+        "ACTIONS_ID_TOKEN_REQUEST_URL",
+        "DEPLOY_KEY",
+        "MY_SECRET",
+        "DB_PASSWORD",
+        "AWS_SESSION_TOKEN",
+        "SSH_AUTH_SOCK",
+        "BASH_ENV",
+        "ENV",
+        "SHELLOPTS",
+        "LD_PRELOAD",
+        "GIT_ASKPASS",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "HTTPS_PROXY",
+    ];
+    let show = format!(
+        "{}- text: done\n",
+        bash("env; printf 'set: %s\\n' \"$MINE_TOKEN\"")
+    );
+    let run = |more: &str| {
+        let mut cli = scripted(&show, &format!("permissions: {{mode: bypass}}\n{more}"));
+        for name in names.iter().filter(|name| **name != "SHELLOPTS") {
+            cli = cli.env(name, VALUE);
+        }
+        let done = cli.arg("--allow-bypass").run();
+        done.session()
+            .iter()
+            .find(|line| line["message"]["role"] == "toolResult")
+            .unwrap()["message"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let has = |text: &str, name: &str| {
+        text.lines()
+            .any(|line| line.starts_with(&format!("{name}=")))
+    };
+    let text = run("");
+    for name in names {
+        assert!(!has(&text, name), "{name}: {text}");
+    }
+    let text = run("env: {pass: [DEPLOY_KEY], set: {MINE_TOKEN: written-in-the-task}}\n");
+    assert!(text.contains("DEPLOY_KEY=***\n"), "{text}");
+    assert!(text.contains("set: ***"), "{text}");
+    for name in names.iter().filter(|name| **name != "DEPLOY_KEY") {
+        assert!(!has(&text, name), "{name}: {text}");
+    }
+}
+
+#[test]
 fn what_names_a_place_or_a_person_is_no_secret() {
     let cli = scripted("- text: done at /usr/local/bin by alexandria\n", "");
     let done = cli

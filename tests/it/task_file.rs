@@ -197,6 +197,28 @@ fn texts_may_be_in_files_of_their_own() {
 }
 
 #[test]
+fn what_a_shell_runs_by_itself_is_given_to_no_command() {
+    for name in ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"] {
+        for section in [
+            format!("env: {{pass: [{name}]}}"),
+            format!("env: {{set: {{{name}: x}}}}"),
+        ] {
+            let lines = Case::with(&section).lines();
+            assert!(
+                lines[0].contains("unsafe_env") && lines[0].contains(name),
+                "{lines:?}"
+            );
+        }
+    }
+    assert!(
+        Case::with("env: {pass: [MY_ENV], set: {ENVIRONMENT: x}}")
+            .job()
+            .warnings
+            .is_empty()
+    );
+}
+
+#[test]
 fn secrets_come_from_the_environment_and_stay_out_of_the_document() {
     let job = full().job();
     assert_eq!(job.secrets[0].name, "TRACKER_TOKEN");
@@ -216,6 +238,10 @@ fn secrets_come_from_the_environment_and_stay_out_of_the_document() {
             .warnings
             .is_empty()
     );
+    let common = Case::with(optional).env("A", "Production").job();
+    assert_eq!(common.warnings[0].code, "short_secret");
+    let says = "is a common word and is not hidden";
+    assert!(common.warnings[0].message.contains(says));
     let empty = Case::with("secrets: [{name: A, from_env: A}]")
         .env("A", "")
         .lines();
