@@ -92,7 +92,7 @@ fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: 
         let row = match Usable::of(job, catalog, console.environment()) {
             Ok(usable) => {
                 if !as_json {
-                    console.print_text(&describe(job, &usable));
+                    console.print_text(&console.redactor().redact(&describe(job, &usable)));
                 }
                 json!({
                     "name": job.name,

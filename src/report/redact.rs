@@ -38,10 +38,13 @@ const WORDS: [&str; 11] = [
 /// Whether the line of an event may hold a secret.
 ///
 /// The redactor knows each secret as JSON escapes it once. A secret inside JSON
-/// inside a string is escaped twice, which shows as an escaped backslash; such
-/// lines are looked at leaf by leaf.
+/// inside a string is escaped twice, which shows as an escaped backslash, and
+/// the code of a control character looks like a part of the token behind it;
+/// such lines are looked at leaf by leaf.
 pub(super) fn is_needed(line: &str, redactor: &Redactor) -> bool {
-    line.contains(r"\\") || matches!(redactor.redact(line), std::borrow::Cow::Owned(_))
+    line.contains(r"\\")
+        || line.contains(r"\u")
+        || matches!(redactor.redact(line), std::borrow::Cow::Owned(_))
 }
 
 /// The event of `line` without secrets.

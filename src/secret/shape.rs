@@ -424,7 +424,7 @@ fn is_of(byte: u8, joints: &[u8]) -> bool {
 /// Whether the text goes on with a word; the letter of an escape like `\n` is none.
 fn is_word(before: [u8; 2]) -> bool {
     let [first, last] = before;
-    let escape = first == b'\\' && matches!(last, b'n' | b'r' | b't');
+    let escape = first == b'\\' && matches!(last, b'n' | b'r' | b't' | b'b' | b'f');
     !escape && (last.is_ascii_alphanumeric() || last == b'_')
 }
 

@@ -69,7 +69,7 @@ pub(super) const SHAPES: &[Shape] = &[
     word("nfp_", 36, b""),
     word("sbp_", 40, b"").of(Body::Hex),
     word("pul-", 40, b"").of(Body::Hex),
-    token(".atlasv1.", 60, b"_-"),
+    word("atlasv1.", 60, b"_-"),
     // Packages and pictures of machines.
     word("npm_", 36, b""),
     word("pypi-", 80, b"_-"),

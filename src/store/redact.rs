@@ -33,8 +33,11 @@ const BLOCK_NAME: &str = "type";
 /// When `line` is no JSON.
 pub(crate) fn redact_line(line: String, redactor: &Redactor) -> Result<String, serde_json::Error> {
     // A backslash pair may be JSON inside a string, where a secret is escaped
-    // twice and does not show in the raw line.
-    let found = matches!(redactor.redact(&line), Cow::Owned(_)) || line.contains(r"\\");
+    // twice and does not show in the raw line; and the code of a control
+    // character looks like a part of the token behind it.
+    let found = line.contains(r"\\")
+        || line.contains(r"\u")
+        || matches!(redactor.redact(&line), Cow::Owned(_));
     if !found {
         return Ok(line);
     }

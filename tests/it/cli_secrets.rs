@@ -15,6 +15,9 @@ const DECLARED: &str = "s3cr3t/va\"lue+xyz";
 const KEY: &str = "sk-provider-0123456789";
 const TOKEN: &str = "token of 12 chars & more";
 
+/// With this before it a secret goes on in a second line of base64.
+const LINE: &str = "what stands before the secret in a line of text, x";
+
 /// Every form in which one of the secrets could show.
 fn forms() -> Vec<String> {
     let mut forms = Vec::new();
@@ -33,6 +36,11 @@ fn forms() -> Vec<String> {
             })
             .collect();
         forms.push(url);
+        forms.push(secret.bytes().map(|byte| format!("{byte:02x}")).collect());
+        forms.push(secret.chars().rev().collect());
+        let long = format!("{LINE}{secret}");
+        let lines = base64::engine::general_purpose::STANDARD.encode(long);
+        forms.extend([76, 80].map(|at| lines[at..].trim_end_matches('=').to_owned()));
     }
     forms
 }
@@ -80,9 +88,14 @@ fn leaking() -> String {
     let halves = "printf s3cr3t/va; sleep 0.2; printf '\"lue+xyz\\n'";
     let encoded =
         format!("{plainly} | while read -r x; do printf %s \"$x\" | base64 -w0; echo; done");
+    let others = format!(
+        "{plainly} | while read -r x; do printf %s \"$x\" | od -An -v -tx1 | tr -d ' \\n'; \
+         printf '\\n%s' \"$x\" | rev; echo; printf '{LINE}%s' \"$x\" | base64; done"
+    );
     let flood = format!("for i in $(seq 3000); do {plainly}; done");
     let file = format!("{plainly} > leak.txt");
-    let mut replies: String = [&plainly, &halves.to_owned(), &encoded, &flood, &file]
+    let halves = halves.to_owned();
+    let mut replies: String = [&plainly, &halves, &encoded, &others, &flood, &file]
         .iter()
         .map(|command| bash(command))
         .collect();

@@ -190,3 +190,14 @@ fn well_known_tokens_are_hidden_unasked() {
         kept.log()
     );
 }
+
+#[test]
+fn a_token_behind_a_control_character_is_hidden() {
+    // In JSON the character is a code, which ends with a digit.
+    let key = "AKIAQ3J7ZK2MW9XB4T6V";
+    for control in ["\u{7}", "\u{1b}", "\u{8}", "\u{c}", "\n", "\t"] {
+        let text = format!("the key:{control}{key}");
+        let (_, kept) = record(PLAIN, Deltas::None, vec![tool_complete("a", "read", &text)]);
+        assert!(!kept.log().contains(key), "{control:?}: {}", kept.log());
+    }
+}

@@ -40,10 +40,12 @@ const CANARIES: &[&str] = &[
      0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789-and-the-end",
 ];
 
+type Encoding = (&'static str, usize, fn(&str) -> String);
+
 /// How programs print them. The number is of the characters that may be left
 /// beside the stars: those that hold bits of what stands around, and the rest of
 /// that.
-const ENCODINGS: &[(&str, usize, fn(&str) -> String)] = &[
+const ENCODINGS: &[Encoding] = &[
     ("plain", 0, str::to_owned),
     ("json", 0, json),
     ("json in json", 0, |value| json(&json(value))),
