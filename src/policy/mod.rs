@@ -30,14 +30,12 @@
 
 mod assignment;
 mod bash;
+mod checks;
 mod command;
 mod decide;
 mod exec;
 mod globs;
 mod guard;
-mod guard_checks;
-mod guard_table;
-mod guard_tools;
 mod list;
 mod mode;
 mod named;
@@ -49,6 +47,7 @@ mod rule;
 mod scope;
 mod suggest;
 mod sweep;
+mod table;
 mod touched;
 mod tree;
 mod writes;

@@ -13,6 +13,8 @@ use crate::report::neutral_text;
 use crate::task;
 use crate::tool::{Place, Toolset};
 
+mod call;
+
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::{OutputFormat, TaskFlags};
@@ -257,20 +259,11 @@ impl Bench {
         tool: &str,
         input: &Value,
     ) -> Result<Decision, String> {
-        let known = self.tools.find(&tool.to_ascii_lowercase()).ok_or_else(|| {
-            format!(
-                "there is no tool `{tool}`; there are {}",
-                self.tools.names().join(", ")
-            )
-        })?;
-        if !input.is_object() {
-            return Err("the input of a call is a JSON object".to_owned());
-        }
         let place = Place {
             workspace: self.workspace.clone(),
             home: self.home.clone(),
         };
-        let accesses = known.accesses(input, &place)?;
+        let call = call::read(tool, input, &self.tools, &place)?;
         let policy = Policy::new(
             permissions,
             Surroundings {
@@ -280,7 +273,7 @@ impl Bench {
                 ..Surroundings::default()
             },
         );
-        Ok(policy.decide(&known.spec().name, &accesses))
+        Ok(policy.decide(&call.tool, &call.accesses))
     }
 
     fn answer_line(&self, line: &[u8]) -> Value {
