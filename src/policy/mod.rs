@@ -29,7 +29,6 @@
 //! looking at the names that a glob or a walk would meet.
 
 mod bash;
-mod command;
 mod decide;
 mod exec;
 mod globs;
@@ -37,7 +36,6 @@ mod guard;
 mod guard_checks;
 mod guard_table;
 mod guard_tools;
-mod list;
 mod mode;
 mod options;
 mod pattern;
@@ -45,19 +43,21 @@ mod protect;
 mod repository;
 mod rule;
 mod scope;
+mod shell;
 mod suggest;
 mod sweep;
 mod touched;
 mod tree;
+mod uncertain;
 mod writes;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use command::{NotPlain, literal_words, simple_commands};
 pub use mode::{Mode, OnAsk, UnknownMode};
 pub use rule::{Effect, Rule, RuleError};
+pub use shell::{Refusal, literal_words, simple_commands};
 
 use crate::event::Decider;
 use pattern::BoundPattern;
