@@ -7,17 +7,23 @@
 
 /// Variables that fit a row below, and hold data all the same.
 const HARMLESS: &str = "CARGO_BUILD_JOBS, CARGO_INCREMENTAL, CARGO_NET_OFFLINE, CARGO_NET_RETRY, CARGO_PROFILE_*, \
-     CARGO_TERM_*, CMAKE_BUILD_PARALLEL_LEVEL, CMAKE_BUILD_TYPE, GIT_AUTHOR_DATE, \
+     CARGO_TERM_*, CGO_ENABLED, CMAKE_BUILD_PARALLEL_LEVEL, CMAKE_BUILD_TYPE, GIT_AUTHOR_DATE, \
      GIT_AUTHOR_EMAIL, GIT_AUTHOR_NAME, GIT_COMMITTER_DATE, GIT_COMMITTER_EMAIL, \
      GIT_COMMITTER_NAME, GIT_OPTIONAL_LOCKS, GIT_TERMINAL_PROMPT, PIP_DISABLE_PIP_VERSION_CHECK, \
      PIP_NO_INPUT, PYTHONDONTWRITEBYTECODE, PYTHONHASHSEED, PYTHONIOENCODING, PYTHONUNBUFFERED, \
-     PYTHONUTF8, UV_OFFLINE, npm_config_loglevel, npm_config_yes";
+     PYTHONUTF8, PYTEST_DISABLE_PLUGIN_AUTOLOAD, UV_OFFLINE, NPM_CONFIG_FUND, NPM_CONFIG_AUDIT, \
+     npm_config_loglevel, npm_config_yes";
 
 /// The names, and why they are refused.
 const REFUSED: &[(&str, &str)] = &[
     (
         "PATH, CDPATH, EXECIGNORE, HASH",
         "it changes which programs run",
+    ),
+    (
+        "BASH, BASHPID, BASH_COMMAND, COMP_WORDBREAKS, DIRSTACK, EUID, FUNCNAME, GLOBSORT, GROUPS, HISTCMD, \
+         HISTTIMEFORMAT, LINENO, PIPESTATUS, PPID, UID, _, __*",
+        "bash sets it itself, or reads it as code",
     ),
     (
         "BASH_ENV, ENV, ZDOTDIR, FPATH, INPUTRC, BASH_FUNC_*, BASH_LOADABLES_PATH, BASH_ALIASES, \
@@ -122,7 +128,9 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "HOME, XDG_*, USERPROFILE, APPDATA, LOCALAPPDATA, TMPDIR, TMP, TEMP, TEMPDIR, PWD, OLDPWD, \
          LOGNAME, USER, *_HOME, *_CONFIG, *_CONFIG_FILE, *_CONFIG_PATH, *_CONFIG_DIR, *_CONFIGDIR, \
-         *_CONF, *_RC, *_RCFILE, *_OPTS, *_OPTIONS, *_ARGS, *_INIT, *_STARTUP",
+         *_CONF, *_RC, *_RCFILE, *_OPTS, *_OPTIONS, *_ARGS, *_INIT, *_STARTUP, *PATH, *FLAGS, \
+         *_CMD, *_COMMAND, *_EXEC, *_HOOK, *_INTERPRETER, *_LOADER, *_SHELL, *_REGISTRY, NIX_*, ZSH*, \
+         TEXTDOMAIN*, RSH",
         "programs look for their configuration or options there",
     ),
     (
@@ -164,13 +172,16 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
+/// Whether a variable fits a row and holds data all the same, while its value
+/// is a plain word.
+pub(crate) fn is_plain_setting(name: &str) -> bool {
+    fits_one_of(HARMLESS, name)
+}
+
 /// Why a variable of this name must not be set for a command; none when it may.
 pub(crate) fn assignment_denied(name: &str) -> Option<&'static str> {
     // `PATH+=x` and `PATH[0]=x` set the same variable.
     let name = name.split(['[', '+']).next().unwrap_or(name);
-    if fits_one_of(HARMLESS, name) {
-        return None;
-    }
     REFUSED
         .iter()
         .find(|(names, _)| fits_one_of(names, name))

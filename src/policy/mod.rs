@@ -31,12 +31,10 @@
 mod assignment;
 mod bash;
 mod checks;
-mod command;
 mod decide;
 mod exec;
 mod globs;
 mod guard;
-mod list;
 mod mode;
 mod named;
 mod options;
@@ -45,21 +43,23 @@ mod protect;
 mod repository;
 mod rule;
 mod scope;
+mod shell;
 mod suggest;
 mod sweep;
 mod table;
 mod touched;
 mod tree;
+mod uncertain;
 mod writes;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use command::{NotPlain, literal_words, simple_commands};
 pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
 pub use named::server_access;
 pub use rule::{Effect, Rule, RuleError};
+pub use shell::{Refusal, literal_words, simple_commands};
 
 use crate::event::Decider;
 use pattern::BoundPattern;

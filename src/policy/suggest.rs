@@ -20,7 +20,7 @@ pub(crate) fn path_rule(kind: PathAccess, shown: &str) -> String {
 }
 
 /// The rule with exactly this command, when a rule can say it.
-pub(crate) fn exact_bash_rule(command: &CommandLine<'_>) -> Option<String> {
+pub(crate) fn exact_bash_rule(command: &CommandLine) -> Option<String> {
     let text = command.text.trim();
     let covers =
         BashPattern::parse(text).is_ok_and(|pattern| pattern.allows(command) == Coverage::Exactly);
@@ -28,9 +28,17 @@ pub(crate) fn exact_bash_rule(command: &CommandLine<'_>) -> Option<String> {
     (covers && !text.contains('\n') && Rule::parse(&rule, "").is_ok()).then_some(rule)
 }
 
+/// The rule with exactly this line, when a rule can say it.
+pub(crate) fn exact_line_rule(line: &str) -> Option<String> {
+    let text = line.trim();
+    let covers = BashPattern::parse(text).is_ok_and(|pattern| pattern.is_exactly(text));
+    let rule = format!("Bash({text})");
+    (covers && !text.contains('\n') && Rule::parse(&rule, "").is_ok()).then_some(rule)
+}
+
 /// The rule for commands like this one: by its program and subcommand when
 /// that is harmless, else with exactly its words.
-pub(crate) fn bash_rule(command: &CommandLine<'_>, words: &[String]) -> Option<String> {
+pub(crate) fn bash_rule(command: &CommandLine, words: &[String]) -> Option<String> {
     let plain = |word: &&String| {
         word.chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))

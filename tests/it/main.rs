@@ -86,6 +86,7 @@ mod own_file;
 mod own_file_wrong;
 mod policy_bash;
 mod policy_command;
+mod policy_corpus;
 mod policy_path;
 mod policy_reach;
 mod policy_rule;
