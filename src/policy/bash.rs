@@ -386,8 +386,10 @@ fn push_words(parts: &mut Vec<Part>, text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());
     }
-    // A later segment does not start with a program: a stand-in does.
-    let (line, skip) = if parts.is_empty() {
+    // A later segment does not start with a program: a stand-in does. Nor is
+    // `time` one to bash, though people write rules for it.
+    let timed = text.split_whitespace().next() == Some("time");
+    let (line, skip) = if parts.is_empty() && !timed {
         (text.to_owned(), 0)
     } else {
         (format!("x {text}"), 1)
@@ -452,6 +454,9 @@ fn matches_laxly<'r>(
     };
     if base_name(program) != base_name(have) {
         return false;
+    }
+    if guard::renames_subcommands(words) {
+        return true;
     }
     let mut rest = words.get(1..).unwrap_or_default();
     let may_be_option = rest.iter().any(|word| uncertain::may_be_option(word));

@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::event::Decider;
 
 /// An access, looked at once.
-enum Judged<'a> {
+pub(super) enum Judged<'a> {
     Path {
         kind: PathAccess,
         path: Cow<'a, Path>,
@@ -38,6 +38,31 @@ impl Policy {
         if accesses.is_empty() {
             return self.decide_untouching(tool);
         }
+        let (judged, exact) = self.judged(accesses);
+        if let Some(refusal) = self.refusal(tool, &judged) {
+            return refusal;
+        }
+        if let Some(rule) = exact {
+            let reason = format!("allowed by {rule}");
+            return allow(Decider::Rule, Some(rule), reason);
+        }
+        let mut allowed: Option<Decision> = None;
+        for access in &judged {
+            let decision = self.grant(tool, access);
+            if decision.verdict != Verdict::Allow {
+                return decision;
+            }
+            // Of several reasons a rule says more than the mode.
+            if allowed.is_none() || decision.rule.is_some() {
+                allowed = Some(decision);
+            }
+        }
+        allowed.unwrap_or_else(|| self.decide_untouching(tool))
+    }
+
+    /// What there is to judge in a call, and the rule that allows exactly its
+    /// command.
+    pub(super) fn judged<'a>(&self, accesses: &'a [Access]) -> (Vec<Judged<'a>>, Option<String>) {
         let mut judged: Vec<Judged<'_>> = Vec::new();
         let mut exact = None;
         for access in accesses {
@@ -56,47 +81,42 @@ impl Policy {
                 | Access::Skill(_) => judged.push(Judged::Named(access)),
             }
         }
+        (judged, exact)
+    }
+
+    /// The denial by a deny or an ask rule, if one speaks about any of these.
+    pub(super) fn refusal(&self, tool: &str, judged: &[Judged<'_>]) -> Option<Decision> {
         for (rules, asks) in [(&self.deny, false), (&self.ask, true)] {
             let refused = judged
                 .iter()
                 .find_map(|access| self.refused_by(rules, tool, access));
             if let Some((bound, why)) = refused {
-                return if asks {
+                return Some(if asks {
                     self.asked(bound, &why)
                 } else {
                     self.denied_by(bound, &why)
-                };
+                });
             }
         }
-        if let Some(rule) = exact {
-            let reason = format!("allowed by {rule}");
-            return allow(Decider::Rule, Some(rule), reason);
-        }
-        let mut allowed: Option<Decision> = None;
-        for access in &judged {
-            let decision = match access {
-                Judged::Path {
-                    kind,
-                    path,
-                    place,
-                    by_command,
-                } => {
-                    let granted = self.grant_path(tool, *kind, path, place.as_ref());
-                    self.or_by_command(granted, *kind, place.as_ref().ok(), by_command.as_ref())
-                }
-                Judged::Somewhere { kind, text } => self.grant_somewhere(*kind, text),
-                Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
-                Judged::Named(access) => self.grant_named(access),
-            };
-            if decision.verdict != Verdict::Allow {
-                return decision;
+        None
+    }
+
+    /// The decision about what no deny or ask rule speaks about.
+    pub(super) fn grant(&self, tool: &str, access: &Judged<'_>) -> Decision {
+        match access {
+            Judged::Path {
+                kind,
+                path,
+                place,
+                by_command,
+            } => {
+                let granted = self.grant_path(tool, *kind, path, place.as_ref());
+                self.or_by_command(granted, *kind, place.as_ref().ok(), by_command.as_ref())
             }
-            // Of several reasons a rule says more than the mode.
-            if allowed.is_none() || decision.rule.is_some() {
-                allowed = Some(decision);
-            }
+            Judged::Somewhere { kind, text } => self.grant_somewhere(*kind, text),
+            Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
+            Judged::Named(access) => self.grant_named(access),
         }
-        allowed.unwrap_or_else(|| self.decide_untouching(tool))
     }
 
     /// Whether a file that `tool` meets on a walk may be read. `path` is
@@ -425,7 +445,7 @@ fn is_about(target: &Target, kind: PathAccess, tool: &str) -> bool {
     }
 }
 
-fn doing(kind: PathAccess, shown: &str) -> String {
+pub(super) fn doing(kind: PathAccess, shown: &str) -> String {
     match kind {
         PathAccess::Read => format!("reading {shown}"),
         PathAccess::Write => format!("writing {shown}"),

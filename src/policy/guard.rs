@@ -209,6 +209,16 @@ pub(crate) fn has_subcommands(words: &[String]) -> bool {
     depth > 1 || matches!(guard.covers, Covers::Subcommands(_))
 }
 
+/// Whether a command gives subcommands other names, so that none can be told.
+pub(crate) fn renames_subcommands(words: &[String]) -> bool {
+    let mut rest = words.iter().skip(1).map(|word| word.to_lowercase());
+    let git = words.first().is_some_and(|word| base_name(word) == "git");
+    git && rest.any(|word| {
+        let setting = word.trim_start_matches("-c");
+        setting.starts_with("alias.") || word.starts_with("--config-env") || setting.starts_with("include")
+    })
+}
+
 /// The row of each program; of several rows the first counts.
 static INDEX: LazyLock<HashMap<&'static str, &'static Guard>> = LazyLock::new(|| {
     let mut index = HashMap::new();

@@ -33,6 +33,7 @@ mod bash;
 mod checks;
 mod decide;
 mod exec;
+mod explain;
 mod globs;
 mod guard;
 mod mode;
@@ -56,6 +57,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+pub use explain::{Explanation, Part};
 pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
 pub use named::server_access;
 pub use rule::{Effect, Rule, RuleError};

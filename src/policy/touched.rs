@@ -92,6 +92,10 @@ fn leaves_out(program: &str, word: &str) -> bool {
         program,
         "grep" | "egrep" | "fgrep" | "rgrep" | "diff" | "du"
     );
+    // A label of a target: its root is the workspace.
+    if matches!(program, "bazel" | "bazelisk" | "buck2") && word.starts_with("//") {
+        return !word.contains("..") || word.ends_with("...");
+    }
     searches && (word.starts_with("--exclude=") || word.starts_with("--exclude-dir="))
 }
 
@@ -132,11 +136,8 @@ fn add(
     }
     for directory in look.directories {
         let scope = look.scope;
-        let path = match (part.strip_prefix("~/"), &scope.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => directory.join(part),
-        };
-        let counts = part.contains(['/', '.', UNKNOWN])
+        let path = at_home(part, scope).unwrap_or_else(|| directory.join(part));
+        let counts = part.contains(['/', '.', '~', UNKNOWN])
             || match names {
                 Names::All => true,
                 Names::Existing => path.symlink_metadata().is_ok(),
@@ -162,6 +163,20 @@ fn add(
         }
     }
     Some(())
+}
+
+/// What a part with a tilde stands for; the home of somebody else is only
+/// known to be none of the workspace.
+fn at_home(part: &str, scope: &Scope) -> Option<PathBuf> {
+    let rest = part.strip_prefix('~')?;
+    let own = rest.strip_prefix('/').or(rest.is_empty().then_some(rest));
+    match (own, &scope.home) {
+        (Some(below), Some(home)) => Some(home.join(below)),
+        (Some(below), None) => Some(Path::new("/root").join(below)),
+        // `x~` and `~1` are names that files have.
+        (None, _) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => Some(Path::new("/home").join(rest)),
+        (None, _) => None,
+    }
 }
 
 /// The real path of what exists, or of the directory it would be in.

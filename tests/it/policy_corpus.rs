@@ -48,6 +48,7 @@ fn workspace() -> Cli {
     ] {
         cli = cli.file(name, "content\n");
     }
+    cli = cli.file(".gitignore", ".env\ntarget\n");
     let (cwd, home) = (cli.cwd().to_owned(), cli.home().to_owned());
     fs::create_dir_all(home.join(".ssh")).expect("a home");
     fs::create_dir_all(home.join("notes")).expect("a home");

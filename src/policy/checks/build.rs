@@ -100,6 +100,10 @@ pub(crate) fn pytest_plugin(words: &[String], named: usize) -> Result<(), String
         if word.starts_with('@') {
             return Err(format!("`{word}` is a file of arguments"));
         }
+        // Abbreviated it would be `--cov`, which is harmless.
+        if word.starts_with("--cov-config") {
+            return Err(format!("`{word}` is other configuration"));
+        }
         let cluster = word.strip_prefix('-').filter(|_| !word.starts_with("--"));
         let Some(cluster) = cluster else {
             continue;
@@ -141,9 +145,18 @@ pub(crate) fn maven(words: &[String], named: usize) -> Result<(), String> {
         "validate",
         "verify",
     ];
+    const OPTIONS: &[&str] = &[
+        "-B", "-C", "-N", "-T", "-U", "-V", "-X", "-am", "-amd", "-c", "-e", "-fae", "-ff", "-fn", "-h", "-nsu",
+        "-ntp", "-o", "-pl", "-q", "-rf", "-v",
+    ];
     jvm_properties(words, named)?;
     let mut previous = "";
     for word in words.iter().skip(named.max(1)).map(String::as_str) {
+        let short = word.starts_with('-') && !word.starts_with("--");
+        let profile = word.starts_with("-P") || word.starts_with("-D") || word.starts_with("-T");
+        if short && !profile && !OPTIONS.contains(&word) {
+            return Err(format!("`{word}` may name a file that says what runs"));
+        }
         let of_option = matches!(
             previous,
             "-pl" | "-P" | "-T" | "--projects" | "--threads" | "-rf"

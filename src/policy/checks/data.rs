@@ -36,9 +36,18 @@ fn operands<'a>(words: &'a [String], with_value: &str) -> Vec<&'a str> {
     found
 }
 
-/// Programs whose second operand is written.
-pub(crate) fn one_operand(words: &[String], _named: usize) -> Result<(), String> {
-    match operands(words, "fswclgo").get(1) {
+/// uniq writes its second operand.
+pub(crate) fn uniq(words: &[String], _named: usize) -> Result<(), String> {
+    one_operand(&operands(words, "fsw"))
+}
+
+/// xxd writes its second operand.
+pub(crate) fn xxd(words: &[String], _named: usize) -> Result<(), String> {
+    one_operand(&operands(words, "clgos"))
+}
+
+fn one_operand(operands: &[&str]) -> Result<(), String> {
+    match operands.get(1) {
         Some(word) => Err(format!("it writes `{word}`")),
         None => Ok(()),
     }

@@ -127,7 +127,13 @@ pub(crate) fn install(words: &[String], named: usize) -> Result<(), String> {
         let of_file = matches!(previous, "-r" | "-c" | "--requirement" | "--constraint");
         let editable = matches!(previous, "-e" | "--editable");
         previous = word;
-        if at < named || of_file {
+        if at < named {
+            continue;
+        }
+        if of_file {
+            if word.contains("://") {
+                return Err(format!("`{word}` lists packages elsewhere"));
+            }
             continue;
         }
         if word.starts_with('-') {
@@ -176,6 +182,7 @@ pub(crate) fn msbuild(words: &[String], named: usize) -> Result<(), String> {
             || word.starts_with("-p:")
             || word.starts_with("--property:")
             || word.starts_with("-logger:")
+            || word.starts_with("--logger:")
             || (word.starts_with('/') && word.contains(':'))
     };
     match words.iter().skip(named.max(1)).find(active) {

@@ -2,7 +2,7 @@
 //! options must not change which.
 
 use super::{BASE, CLOSED, Covers, Guard, OTHER};
-use crate::policy::checks::build;
+use crate::policy::checks::{build, data};
 
 /// The rows.
 pub(crate) const ROWS: &[Guard] = &[
@@ -120,9 +120,7 @@ pub(crate) const ROWS: &[Guard] = &[
         programs: "mvn, mvnw, mvnd",
         why: "it takes build files, settings or properties that name programs from it",
         long: "settings, global-settings, toolchains, global-toolchains, file, builder, \
-               encrypt-password, encrypt-master-password, color",
-        short: "sfgtlbe",
-        with_value: "PTDp",
+               encrypt-password, encrypt-master-password, log-file, define",
         check: Some(build::maven),
         ..BASE
     },
@@ -165,7 +163,7 @@ pub(crate) const ROWS: &[Guard] = &[
         programs: "pytest, py.test",
         why: "it loads a plugin or a configuration",
         long: "config-file, override-ini, pdbcls, pastebin, basetemp, rootdir, confcutdir, debug, \
-               plugin, cov-config, pdb, trace, import-plugin, ds",
+               plugin, pdb, trace, import-plugin, ds",
         short: "co",
         with_value: "kmprnW",
         check: Some(build::pytest_plugin),
@@ -233,6 +231,7 @@ pub(crate) const ROWS: &[Guard] = &[
                pythonpath, typeshedpath, venvpath",
         short: "c",
         with_value: "lnjk",
+        check: Some(data::no_argument_file),
         ..OTHER
     },
     Guard {

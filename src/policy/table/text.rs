@@ -23,9 +23,15 @@ pub(crate) const ROWS: &[Guard] = &[
         ..READER
     },
     Guard {
-        programs: "uniq, guniq, xxd",
+        programs: "uniq, guniq",
         why: "its second operand is a file that it writes",
-        check: Some(data::one_operand),
+        check: Some(data::uniq),
+        ..READER
+    },
+    Guard {
+        programs: "xxd",
+        why: "its second operand is a file that it writes",
+        check: Some(data::xxd),
         ..READER
     },
     Guard {

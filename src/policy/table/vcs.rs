@@ -62,11 +62,17 @@ pub(crate) const GIT: &[Guard] = &[
         ..GIT_BASE
     },
     Guard {
-        programs: "git push, git fetch, git pull, git ls-remote, git archive",
+        programs: "git push, git fetch, git pull, git ls-remote",
         long: "config, exec, output, receive-pack, remote, repo, upload-pack, server-option, \
                add-virtual-file",
         with_value: "sXjo",
         check: Some(git::remote),
+        ..GIT_BASE
+    },
+    Guard {
+        programs: "git archive",
+        long: "exec, output, remote, add-file, add-virtual-file",
+        short: "o",
         ..GIT_BASE
     },
     Guard {
@@ -104,7 +110,13 @@ pub(crate) const GIT: &[Guard] = &[
         ..GIT_BASE
     },
     Guard {
-        programs: "git commit, git tag, git notes, git stash, git am",
+        programs: "git tag",
+        short: "us",
+        with_value: "mF",
+        ..GIT_BASE
+    },
+    Guard {
+        programs: "git commit, git notes, git stash, git am",
         short: "S",
         with_value: "mFCct",
         ..GIT_BASE
