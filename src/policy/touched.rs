@@ -123,7 +123,8 @@ fn add(
     found: &mut Vec<Touched>,
 ) -> Option<()> {
     let (part, at) = part;
-    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+    // The last is what a process substitution becomes.
+    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/63"];
     if part.is_empty() || part.starts_with('-') || own.contains(&part) {
         return Some(());
     }
@@ -132,9 +133,11 @@ fn add(
     }
     for directory in look.directories {
         let scope = look.scope;
-        let path = match (part.strip_prefix("~/"), &scope.home) {
+        // Of processes any is as bad as another.
+        let certain = part.replace(UNKNOWN, "0");
+        let path = match (certain.strip_prefix("~/"), &scope.home) {
             (Some(rest), Some(home)) => home.join(rest),
-            _ => directory.join(part),
+            _ => directory.join(&certain),
         };
         let counts = part.contains(['/', '.', UNKNOWN])
             || match names {
