@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::globs;
 use super::guard::{self, Reach};
 use super::options::has_option;
-use super::shell::{self, Outer, Refusal, Simple, UNKNOWN, literal_words};
+use super::shell::{self, NUMBER, Outer, Refusal, Simple, UNKNOWN, literal_words};
 use super::uncertain;
 
 /// A command, looked at once.
@@ -16,6 +16,8 @@ pub(crate) struct CommandLine {
     pub(crate) text: String,
     /// Its words, names of files in the place of globs.
     pub(crate) words: Result<Vec<String>, Refusal>,
+    /// The words as a deny rule sees them: numbers that are not known are any.
+    lax: Option<Vec<String>>,
     /// The words without the commands in them, when there are some.
     own: Option<Vec<String>>,
     /// Whether it needs no rule.
@@ -53,10 +55,14 @@ impl CommandLine {
     pub(crate) fn of(simple: Simple) -> Self {
         let had_globs = !simple.globs.is_empty();
         let words = with_names(&simple);
+        let replaced = |words: &[String], by: &str| words.iter().map(|word| word.replace(NUMBER, by)).collect();
+        let numbers = words.as_ref().is_ok_and(|words| words.iter().any(|word| word.contains(NUMBER)));
+        let any = UNKNOWN.to_string();
         Self {
             text: simple.text,
-            words,
-            own: simple.own,
+            lax: words.as_ref().ok().filter(|_| numbers).map(|words| replaced(words, &any)),
+            words: words.map(|words| replaced(&words, "0")),
+            own: simple.own.map(|own| replaced(&own, "0")),
             free: simple.free,
             outer: simple.outer,
             directories: simple.directories,
@@ -69,6 +75,7 @@ impl CommandLine {
         Self {
             text: text.to_owned(),
             words: Err(refusal),
+            lax: None,
             own: None,
             free: false,
             outer: None,
@@ -253,7 +260,11 @@ impl BashPattern {
 
     /// Whether the rule has exactly this text.
     pub(crate) fn is_exactly(&self, text: &str) -> bool {
-        matches!(self, Self::Verbatim(own) if own == text.trim())
+        match self {
+            Self::Verbatim(own) => own == text.trim(),
+            Self::Exact(own) => literal_words(text).is_ok_and(|words| words == *own),
+            Self::Any | Self::Words(_) => false,
+        }
     }
 
     /// How many of the command's first words the rule has in so many words,
@@ -277,13 +288,13 @@ impl BashPattern {
             Self::Verbatim(_) | Self::Exact(_) | Self::Words(_) => {}
         }
         let program = self.program();
-        match &command.words {
+        let words = command.words.as_ref().map(|words| command.lax.as_ref().unwrap_or(words));
+        match words {
             // What it runs is looked at by itself.
             Ok(words) if command.free => self
                 .is_about(words)
                 .then(|| "this command is".to_owned()),
-            Ok(words) => self
-                .forbids_words(words, 0)
+            Ok(words) => (self.is_about(words) || self.forbids_nested(command.own_words(words), 0))
                 .then(|| "this command is, or may run what is".to_owned()),
             Err(not_plain) => {
                 if vetted && !program.is_some_and(|program| has_token(&command.text, program)) {
@@ -333,6 +344,10 @@ impl BashPattern {
         let nested = |word: &String| match literal_words(word) {
             // One word is no more than a program's name, which was looked at.
             Ok(nested) if nested.len() == 1 => false,
+            // `--run='git push'` is no command, and has one.
+            Ok(nested) if nested.first().is_some_and(|first| first.starts_with('-') || first.contains('=')) => {
+                self.program().is_none_or(|program| has_token(word, program))
+            }
             Ok(nested) => self.forbids_words(&nested, depth + 1),
             Err(_) if runs_text => !harmless_argument(word),
             // An unknown program may run it: only a text that says the name.

@@ -151,22 +151,26 @@ impl Policy {
     /// when that is not known.
     pub(super) fn opened(&self, opening: &Opening) -> Result<Vec<(PathBuf, Result<Located, Unresolved>)>, String> {
         if opening.path.contains(shell::UNKNOWN) {
-            return Err(opening.path.clone());
+            return Err(opening.path.replace(shell::UNKNOWN, "…"));
+        }
+        let named = opening.path.replace(shell::NUMBER, "0");
+        if opening.writes && named != opening.path {
+            return Err(named);
         }
         let mut paths = Vec::new();
         for directory in &opening.directories {
-            let path = match (opening.path.strip_prefix("~/"), &self.scope.home) {
+            let path = match (named.strip_prefix("~/"), &self.scope.home) {
                 (Some(rest), Some(home)) => home.join(rest),
-                _ => directory.join(&opening.path),
+                _ => directory.join(&named),
             };
-            let mut named = vec![normal(&path)];
+            let mut places = vec![normal(&path)];
             // The kernel follows a link before it goes up: `link/../x`.
             if opening.path.contains("..")
                 && let Some(parent) = path.parent().and_then(|parent| parent.canonicalize().ok())
             {
-                named.extend(path.file_name().map(|name| parent.join(name)));
+                places.extend(path.file_name().map(|name| parent.join(name)));
             }
-            paths.extend(named.into_iter().map(|path| {
+            paths.extend(places.into_iter().map(|path| {
                 let place = self.scope.locate(&path);
                 (path, place)
             }));
@@ -409,7 +413,9 @@ impl Policy {
             let shown = directory.display();
             return Some(format!("it would run in {shown}, outside the workspace"));
         }
-        if let Some(uncertain) = exec.touched.iter().flatten().find(|touched| touched.is_uncertain()) {
+        let words = exec.command.words.as_deref().unwrap_or_default();
+        let unnamed = |touched: &&Touched| touched.is_uncertain() && !guard::has_subcommands(words);
+        if let Some(uncertain) = exec.touched.iter().flatten().find(unnamed) {
             let text = &uncertain.text;
             return Some(format!("it is not known where `{text}` is, and the program may write there"));
         }

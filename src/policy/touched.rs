@@ -127,7 +127,8 @@ fn add(
     found: &mut Vec<Touched>,
 ) -> Option<()> {
     let (part, at) = part;
-    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+    // The last is what a process substitution becomes.
+    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/63"];
     if part.is_empty() || part.starts_with('-') || own.contains(&part) {
         return Some(());
     }
@@ -136,7 +137,9 @@ fn add(
     }
     for directory in look.directories {
         let scope = look.scope;
-        let path = at_home(part, scope).unwrap_or_else(|| directory.join(part));
+        // Of processes any is as bad as another.
+        let certain = part.replace(UNKNOWN, "0");
+        let path = at_home(&certain, scope).unwrap_or_else(|| directory.join(&certain));
         let counts = part.contains(['/', '.', '~', UNKNOWN])
             || match names {
                 Names::All => true,

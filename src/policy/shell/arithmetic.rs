@@ -4,7 +4,7 @@
 use super::state::{State, Value, is_number};
 use super::syntax::{Form, Piece};
 use super::walk::Walker;
-use super::{Refusal, UNKNOWN, refuse};
+use super::{NUMBER, Refusal, UNKNOWN, refuse};
 
 /// How many variables may name each other.
 const CHAIN_MAX: usize = 4;
@@ -25,23 +25,11 @@ impl Walker {
                         Value::Names(_) | Value::List(_) | Value::Unknown => text.push(UNKNOWN),
                     }
                 }
-                other => match self.text(std::slice::from_ref(other), state)? {
-                    _ if matches!(other, Piece::Arithmetic { .. }) => text.push('0'),
-                    value if value.contains(UNKNOWN) && self.was_number(other, state)? => text.push('0'),
-                    value => text.push_str(&value),
-                },
+                other => text.push_str(&self.text(std::slice::from_ref(other), state)?),
             }
         }
         self.expression(&text, state)?;
         Ok(text)
-    }
-
-    fn was_number(&mut self, piece: &Piece, state: &mut State) -> Result<bool, Refusal> {
-        let word = super::syntax::Word {
-            pieces: vec![piece.clone()],
-            array: None,
-        };
-        Ok(self.assigned(&word, state)? == Value::Number)
     }
 
     /// Whether nothing in the line can have assigned a variable.
@@ -52,6 +40,7 @@ impl Walker {
 
     /// Looks at the text of an expression.
     pub(super) fn expression(&mut self, text: &str, state: &mut State) -> Result<(), Refusal> {
+        let text = &text.replace(NUMBER, "0");
         if text.contains(UNKNOWN) {
             return refuse("an arithmetic expression has a part that is not known");
         }

@@ -116,7 +116,13 @@ impl Walker {
             .iter()
             .filter(|field| !matches!(field.text.as_str(), "-L" | "-P" | "-e" | "--"))
             .collect();
+        let below;
         let target = match operands.as_slice() {
+            // Some directory that is there.
+            [only] if only.glob && !only.splits && !only.text.contains("..") => {
+                below = only.text.replace(['*', '?', '['], &UNKNOWN.to_string());
+                Some(below.as_str())
+            }
             [only] => only.known(),
             _ => None,
         };
@@ -312,7 +318,14 @@ pub(super) fn printed(fields: &[Field], alone: bool) -> Value {
             Value::Known(word.trim_end_matches('\n').to_owned())
         }
         ("nproc", _) | ("date", Some([_, "+%s"])) | ("id", Some([_, "-u" | "-g"])) => Value::Number,
+        // The name of a commit.
+        ("git", Some([_, "rev-parse" | "merge-base", words @ ..])) if words.iter().all(names_commit) => Value::Number,
         ("wc", Some([_, flag])) if matches!(*flag, "-l" | "-c" | "-w" | "-m") => Value::Number,
         _ => Value::Unknown,
     }
+}
+
+/// Whether a word for `git rev-parse` is answered by the name of a commit.
+fn names_commit(word: &&str) -> bool {
+    *word == "--short" || word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }

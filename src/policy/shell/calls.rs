@@ -139,7 +139,7 @@ impl Walker {
         for body in &function.bodies {
             let mut inside = before.clone();
             inside.arguments = Some(arguments.to_vec());
-            self.deeper(|walker| walker.command(body, &mut inside))?;
+            self.jumpable(|walker| walker.command(body, &mut inside))?;
             inside.arguments.clone_from(&before.arguments);
             *state = state.clone().joined(&inside);
         }
@@ -156,16 +156,17 @@ impl Walker {
         if !first.literal {
             return refuse("the word for a command is not literal, so what runs cannot be known");
         }
-        match self.builtin(fields, words, state)? {
-            Standing::Free => {
-                self.note(fields, None, Notes::Free, state);
-                return Ok(());
-            }
-            Standing::Judged => {
-                self.note(fields, None, Notes::Judged, state);
-                return Ok(());
-            }
-            Standing::Program => {}
+        let before = state.directories.clone();
+        let notes = match self.builtin(fields, words, state)? {
+            Standing::Free => Some(Notes::Free),
+            Standing::Judged => Some(Notes::Judged),
+            Standing::Program => None,
+        };
+        if let Some(notes) = notes {
+            let after = std::mem::replace(&mut state.directories, before);
+            self.note(fields, None, notes, state);
+            state.directories = after;
+            return Ok(());
         }
         if self.look_through(fields, state)? {
             return Ok(());

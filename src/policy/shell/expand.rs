@@ -4,7 +4,7 @@ use super::builtin;
 use super::state::{Field, State, Value};
 use super::syntax::{Form, Parameter, Piece, Script, Word, is_glob};
 use super::walk::Walker;
-use super::{Refusal, UNKNOWN, brace};
+use super::{NUMBER, Refusal, UNKNOWN, brace};
 
 /// Marks that make a word a glob.
 const GLOB: [char; 3] = ['*', '?', '['];
@@ -54,6 +54,10 @@ impl Building {
         field.splits |= !quoted;
     }
 
+    fn number(&mut self) {
+        self.open.get_or_insert_default().text.push(NUMBER);
+    }
+
     fn end(&mut self) {
         let quoted_mark = std::mem::take(&mut self.quoted_mark);
         let plain_mark = std::mem::take(&mut self.plain_mark);
@@ -61,7 +65,7 @@ impl Building {
             return;
         };
         field.glob = plain_mark && is_glob(&field.text);
-        if field.glob && (quoted_mark || field.text.contains(UNKNOWN)) {
+        if field.glob && (quoted_mark || field.text.contains([UNKNOWN, NUMBER])) {
             field.glob = false;
             let end = field.text.find(GLOB).unwrap_or_default();
             field.text.truncate(end);
@@ -90,7 +94,7 @@ impl Walker {
         let mut fields = Vec::new();
         for pieces in brace::expand(&word.pieces)? {
             let mut building = Building::default();
-            if let [Piece::Parameter(parameter)] = pieces.as_slice()
+            if let Some(Piece::Parameter(parameter)) = sole(&pieces)
                 && let Value::Names(pattern) = self.parameter(parameter, state)?
             {
                 fields.push(Field {
@@ -123,7 +127,7 @@ impl Walker {
                 self.script(script, &mut state.clone())?;
                 (Value::Known("/dev/fd/63".to_owned()), true)
             }
-            Piece::Arithmetic { pieces, .. } => {
+            Piece::Arithmetic(pieces) => {
                 self.arithmetic(pieces, state)?;
                 (Value::Number, true)
             }
@@ -143,7 +147,7 @@ impl Walker {
         match (value, quoted) {
             (Value::Known(text), true) => building.quoted(&text),
             (Value::Known(text), false) => building.split(&text),
-            (Value::Number, _) => building.unknown(true),
+            (Value::Number, _) => building.number(),
             (Value::Unknown, quoted) => building.unknown(quoted),
             (Value::Names(pattern), quoted) => {
                 // Where the names are is known, and that they begin with it.
@@ -174,7 +178,8 @@ impl Walker {
         for piece in pieces {
             match self.value(piece, state)?.0 {
                 Value::Known(known) => text.push_str(&known),
-                Value::Number | Value::Names(_) | Value::Unknown => text.push(UNKNOWN),
+                Value::Number => text.push(NUMBER),
+                Value::Names(_) | Value::Unknown => text.push(UNKNOWN),
                 Value::List(fields) => {
                     let known: Vec<&str> = fields.iter().map(|field| field.known().unwrap_or("\u{fffd}")).collect();
                     text.push_str(&known.join(" "));
@@ -186,22 +191,22 @@ impl Walker {
 
     /// The value that a word has when it is assigned.
     pub(super) fn assigned(&mut self, word: &Word, state: &mut State) -> Result<Value, Refusal> {
-        match word.pieces.as_slice() {
-            [Piece::Parameter(parameter)] => {
+        match sole(&word.pieces) {
+            Some(Piece::Parameter(parameter)) => {
                 return Ok(match self.parameter(parameter, state)? {
                     Value::List(_) => Value::Unknown,
                     value => value,
                 });
             }
-            [Piece::Substitution { script, .. }] => return self.substitution(script, state),
-            [Piece::Arithmetic { pieces, .. }] => {
+            Some(Piece::Substitution { script, .. }) => return self.substitution(script, state),
+            Some(Piece::Arithmetic(pieces)) => {
                 self.arithmetic(pieces, state)?;
                 return Ok(Value::Number);
             }
             _ => {}
         }
         let text = self.text(&word.pieces, state)?;
-        Ok(if text.contains(UNKNOWN) {
+        Ok(if text.contains([UNKNOWN, NUMBER]) {
             Value::Unknown
         } else {
             Value::Known(text)
@@ -297,6 +302,14 @@ impl Walker {
             _ => Value::Unknown,
         }
     }
+}
+
+/// The only piece of a word, apart from empty quotes.
+fn sole(pieces: &[Piece]) -> Option<&Piece> {
+    let mut rest = pieces
+        .iter()
+        .filter(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
+    rest.next().filter(|_| rest.next().is_none())
 }
 
 /// Whether all elements become one word.

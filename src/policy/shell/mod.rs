@@ -52,6 +52,9 @@ use walk::Walker;
 /// Stands in a word for text that nobody knows before the command runs.
 pub(crate) const UNKNOWN: char = '\u{fffd}';
 
+/// Stands in a word for a number that nobody knows, or a text like one.
+pub(crate) const NUMBER: char = '\u{fffc}';
+
 /// The longest line that is looked at, in bytes.
 const LENGTH_MAX: usize = 64 * 1024;
 

@@ -140,6 +140,7 @@ pub(super) fn split_assignment(word: &Word) -> Result<Option<Assignment>, Refusa
             if let Some(Piece::Text { text, .. }) = value.pieces.first_mut() {
                 text.drain(..=equals);
             }
+            value.pieces.retain(|piece| !matches!(piece, Piece::Text { text, quoted: false } if text.is_empty()));
             Assigned::Scalar(value)
         }
     };

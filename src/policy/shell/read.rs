@@ -221,10 +221,7 @@ impl<'a> Reader<'a> {
             Some('(') if self.rest().starts_with("((") => {
                 self.at += 2;
                 let inner = self.arithmetic()?;
-                pieces.push(Piece::Arithmetic {
-                    pieces: Rc::new(inner),
-                    quoted,
-                });
+                pieces.push(Piece::Arithmetic(Rc::new(inner)));
             }
             Some('(') => {
                 self.at += 1;

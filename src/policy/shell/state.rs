@@ -54,7 +54,7 @@ impl Field {
 
     /// The text, when it is all there is to the word.
     pub(super) fn known(&self) -> Option<&str> {
-        (!self.glob && !self.text.contains(super::UNKNOWN)).then_some(self.text.as_str())
+        (!self.glob && !self.text.contains([super::UNKNOWN, super::NUMBER])).then_some(self.text.as_str())
     }
 }
 

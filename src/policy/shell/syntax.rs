@@ -137,7 +137,7 @@ impl Word {
                 Piece::Parameter(_)
                 | Piece::Substitution { .. }
                 | Piece::Process(_)
-                | Piece::Arithmetic { .. } => false,
+                | Piece::Arithmetic(_) => false,
             })
     }
 }
@@ -156,7 +156,7 @@ pub(super) enum Piece {
     /// `<(…)` and `>(…)`.
     Process(Rc<Script>),
     /// `$((…))`.
-    Arithmetic { pieces: Rc<Vec<Piece>>, quoted: bool },
+    Arithmetic(Rc<Vec<Piece>>),
 }
 
 /// `$x`, `${x}` and what braces can say of it.

@@ -36,6 +36,8 @@ pub(super) struct Walker {
     pub(super) moves: bool,
     /// What traps run.
     pub(super) traps: Vec<String>,
+    /// How many loops and functions are open, out of which a jump leads.
+    open_bodies: usize,
     steps: usize,
     defined: Vec<(String, Rc<Command>)>,
     pub(super) called: BTreeSet<String>,
@@ -67,6 +69,22 @@ impl Walker {
         let result = go(self);
         self.depth -= 1;
         result
+    }
+
+    /// Enters the body of a loop or a function.
+    pub(super) fn jumpable<T>(
+        &mut self,
+        go: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.open_bodies += 1;
+        let result = self.deeper(go);
+        self.open_bodies -= 1;
+        result
+    }
+
+    /// Whether a jump may have left out what is being done.
+    fn may_be_left_out(&self) -> bool {
+        self.jumps && self.open_bodies > 0
     }
 
     pub(super) fn step(&mut self) -> Result<(), Refusal> {
@@ -286,7 +304,7 @@ impl Walker {
     ) -> Result<(), Refusal> {
         for _ in 0..ROUNDS_MAX {
             let mut round = state.clone();
-            body(self, &mut round)?;
+            self.jumpable(|walker| body(walker, &mut round))?;
             let both = state.clone().joined(&round);
             if both == *state {
                 return Ok(());
@@ -316,7 +334,7 @@ impl Walker {
             };
             if matches!(value, Value::Known(_)) {
                 self.set_loop_variable(name, value, state)?;
-                self.script(body, state)?;
+                self.jumpable(|walker| walker.script(body, state))?;
                 continue;
             }
             self.repeat(state, |walker, state| {
@@ -352,9 +370,9 @@ impl Walker {
             perhaps: false,
         };
         match state.functions.get_mut(name) {
-            Some(old) if self.jumps => old.bodies.push(Rc::clone(body)),
+            Some(old) if self.may_be_left_out() => old.bodies.push(Rc::clone(body)),
             _ => {
-                let perhaps = self.jumps;
+                let perhaps = self.may_be_left_out();
                 state.functions.insert(name.to_owned(), Function { perhaps, ..function });
             }
         }
@@ -387,7 +405,7 @@ impl Walker {
         if let Some(reason) = names::refused(name, known) {
             return refuse(reason);
         }
-        let value = if self.jumps || state.frozen.contains(name) {
+        let value = if self.may_be_left_out() || state.frozen.contains(name) {
             match state.values.get(name) {
                 Some(old) if *old == value => value,
                 _ => Value::Unknown,
