@@ -215,7 +215,9 @@ pub(crate) fn renames_subcommands(words: &[String]) -> bool {
     let git = words.first().is_some_and(|word| base_name(word) == "git");
     git && rest.any(|word| {
         let setting = word.trim_start_matches("-c");
-        setting.starts_with("alias.") || word.starts_with("--config-env") || setting.starts_with("include")
+        setting.starts_with("alias.")
+            || word.starts_with("--config-env")
+            || setting.starts_with("include")
     })
 }
 

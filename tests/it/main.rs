@@ -87,6 +87,7 @@ mod own_file_wrong;
 mod policy_bash;
 mod policy_command;
 mod policy_corpus;
+mod policy_named;
 mod policy_path;
 mod policy_reach;
 mod policy_rule;

@@ -95,10 +95,14 @@ fn answers(table: &str) -> Vec<(Value, Value)> {
         assert_eq!(question["id"], answer["id"], "{table}");
         assert_ne!(answer["reason"], "", "{question}");
     }
-    let ids: BTreeMap<&str, usize> = pairs.iter().fold(BTreeMap::new(), |mut ids, (question, _)| {
-        *ids.entry(question["id"].as_str().expect("an id")).or_default() += 1;
-        ids
-    });
+    let ids: BTreeMap<&str, usize> =
+        pairs
+            .iter()
+            .fold(BTreeMap::new(), |mut ids, (question, _)| {
+                *ids.entry(question["id"].as_str().expect("an id"))
+                    .or_default() += 1;
+                ids
+            });
     assert_eq!(ids.len(), pairs.len(), "{table}: an id twice");
     pairs
 }
@@ -107,8 +111,12 @@ fn listed(misses: &[&(Value, Value)]) -> String {
     let mut list = String::new();
     for (question, answer) in misses {
         let (id, input) = (&question["id"], &question["input"]);
-        writeln!(list, "{id} {input}\n    {} {}", answer["decision"], answer["reason"])
-            .expect("a text");
+        writeln!(
+            list,
+            "{id} {input}\n    {} {}",
+            answer["decision"], answer["reason"]
+        )
+        .expect("a text");
     }
     list
 }
@@ -117,15 +125,27 @@ fn listed(misses: &[&(Value, Value)]) -> String {
 fn no_attack_is_allowed() {
     let pairs = answers("attacks.jsonl");
     assert!(pairs.len() >= 600, "{}", pairs.len());
-    let missed: Vec<_> = pairs.iter().filter(|(_, answer)| answer["decision"] == "allow").collect();
-    assert!(missed.is_empty(), "{} of {} attacks:\n{}", missed.len(), pairs.len(), listed(&missed));
+    let missed: Vec<_> = pairs
+        .iter()
+        .filter(|(_, answer)| answer["decision"] == "allow")
+        .collect();
+    assert!(
+        missed.is_empty(),
+        "{} of {} attacks:\n{}",
+        missed.len(),
+        pairs.len(),
+        listed(&missed)
+    );
 }
 
 #[test]
 fn what_is_harmless_is_allowed() {
     let pairs = answers("harmless.jsonl");
     assert!(pairs.len() >= 400, "{}", pairs.len());
-    let missed: Vec<_> = pairs.iter().filter(|(_, answer)| answer["decision"] != "allow").collect();
+    let missed: Vec<_> = pairs
+        .iter()
+        .filter(|(_, answer)| answer["decision"] != "allow")
+        .collect();
     let share = missed.len() as f64 / pairs.len() as f64;
     assert!(
         share <= REFUSED_MAX,

@@ -8,10 +8,11 @@ use crate::report::neutral_text;
 /// The decision by the task's own words: an ask rule stays visible, though
 /// nobody is there to be asked.
 pub(super) fn word(decision: &Decision) -> &'static str {
-    let asked = decision
-        .rule
-        .as_ref()
-        .is_some_and(|rule| rule.starts_with("permissions.ask") || rule.starts_with("policy.ask") || rule.starts_with("--ask"));
+    let asked = decision.rule.as_ref().is_some_and(|rule| {
+        rule.starts_with("permissions.ask")
+            || rule.starts_with("policy.ask")
+            || rule.starts_with("--ask")
+    });
     match decision.verdict {
         Verdict::Allow => "allow",
         Verdict::Deny | Verdict::Fail if asked => "ask",
@@ -77,11 +78,19 @@ pub(super) fn text(explanation: &Explanation) -> String {
         text.push_str("understood:\n");
     }
     for part in &explanation.parts {
-        let by = part.decision.rule.as_deref().unwrap_or(match part.decision.verdict {
-            Verdict::Allow => "no rule needed",
-            Verdict::Deny | Verdict::Fail => "no rule allows it",
-        });
-        text.push_str(&format!("  {:<5} {}  ({by})\n", word(&part.decision), part.doing));
+        let by = part
+            .decision
+            .rule
+            .as_deref()
+            .unwrap_or(match part.decision.verdict {
+                Verdict::Allow => "no rule needed",
+                Verdict::Deny | Verdict::Fail => "no rule allows it",
+            });
+        text.push_str(&format!(
+            "  {:<5} {}  ({by})\n",
+            word(&part.decision),
+            part.doing
+        ));
     }
     neutral_text(&text)
 }

@@ -32,9 +32,13 @@ pub(super) fn read(
     let accesses = match lower.as_str() {
         "webfetch" => {
             let url = text(input, &["url"])?;
-            vec![Access::Network(host_of(url).map_err(|error| error.to_string())?)]
+            vec![Access::Network(
+                host_of(url).map_err(|error| error.to_string())?,
+            )]
         }
-        "task" => vec![Access::Agent(text(input, &["subagent_type", "agent"])?.to_owned())],
+        "task" => vec![Access::Agent(
+            text(input, &["subagent_type", "agent"])?.to_owned(),
+        )],
         "skill" => vec![Access::Skill(text(input, &["name", "skill"])?.to_owned())],
         name if name.starts_with("mcp__") => {
             let access = server_access(tool).ok_or_else(|| {

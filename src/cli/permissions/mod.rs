@@ -323,9 +323,7 @@ impl Bench {
             add_rules(rules, texts, origin).map_err(|error| error.to_string())?;
         }
         let call = self.call(&question.tool, &question.input)?;
-        Ok(self
-            .policy(permissions)
-            .decide(&call.tool, &call.accesses))
+        Ok(self.policy(permissions).decide(&call.tool, &call.accesses))
     }
 }
 

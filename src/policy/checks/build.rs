@@ -146,8 +146,8 @@ pub(crate) fn maven(words: &[String], named: usize) -> Result<(), String> {
         "verify",
     ];
     const OPTIONS: &[&str] = &[
-        "-B", "-C", "-N", "-T", "-U", "-V", "-X", "-am", "-amd", "-c", "-e", "-fae", "-ff", "-fn", "-h", "-nsu",
-        "-ntp", "-o", "-pl", "-q", "-rf", "-v",
+        "-B", "-C", "-N", "-T", "-U", "-V", "-X", "-am", "-amd", "-c", "-e", "-fae", "-ff", "-fn",
+        "-h", "-nsu", "-ntp", "-o", "-pl", "-q", "-rf", "-v",
     ];
     jvm_properties(words, named)?;
     let mut previous = "";
