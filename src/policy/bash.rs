@@ -217,7 +217,7 @@ impl BashPattern {
                 false => Coverage::No,
             };
         };
-        if self.is_exactly(&command.text) {
+        if matches!(self, Self::Verbatim(own) if *own == command.text) {
             return Coverage::Exactly;
         }
         if let Self::Exact(exact) = self

@@ -89,6 +89,11 @@ impl Policy {
                 };
             }
         };
+        let mut analysis = analysis;
+        if analysis.commands.is_empty() && analysis.openings.is_empty() {
+            // Nothing but assignments: as if it were the command that does nothing.
+            analysis.commands.push(shell::Simple::nothing(&self.scope.workspace));
+        }
         let alone = analysis.commands.len() == 1 && analysis.openings.is_empty();
         let line = (!alone).then(|| text.to_owned());
         let commands = analysis.commands.into_iter().map(CommandLine::of);

@@ -91,6 +91,8 @@ mod policy_named;
 mod policy_path;
 mod policy_reach;
 mod policy_rule;
+mod policy_shell;
+mod policy_shell_bash;
 mod policy_tools;
 mod policy_tree;
 mod policy_writes;

@@ -6,6 +6,9 @@ use super::{Refusal, refuse};
 /// More words than this are not made of one.
 const WORDS_MAX: usize = 256;
 
+/// More braces than this are not looked at in one word.
+const BRACES_MAX: usize = 16;
+
 /// A character of a word that is not quoted, or a piece as it is.
 #[derive(Debug, Clone)]
 enum Atom {
@@ -30,6 +33,10 @@ pub(super) fn expand(pieces: &[Piece]) -> Result<Vec<Vec<Piece>>, Refusal> {
             } => atoms.extend(text.chars().map(Atom::Char)),
             other => atoms.push(Atom::Piece(other.clone())),
         }
+    }
+    let braces = atoms.iter().filter(|atom| matches!(atom, Atom::Char('{')));
+    if braces.count() > BRACES_MAX {
+        return refuse("a word has too many braces");
     }
     let mut made = 0;
     let words = alternatives(&atoms, &mut made)?;

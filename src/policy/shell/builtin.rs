@@ -71,6 +71,7 @@ impl Walker {
                 let next = arguments.get(1).and_then(Field::known).unwrap_or_default();
                 let variable = if stuck.is_empty() { next } else { stuck }.to_owned();
                 self.assign_unknown(&variable, state)?;
+                return Ok(Standing::Judged);
             }
             "eval" => self.evaluate(fields, state)?,
             "trap" => self.trap(fields, state)?,

@@ -14,6 +14,9 @@ const INTERPRETERS: &[&str] = &[
     "awk", "irb", "jshell", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python", "ruby", "tclsh",
 ];
 
+/// More elements than this are not kept.
+const LIST_MAX: usize = 64;
+
 impl Walker {
     pub(super) fn simple(
         &mut self,
@@ -93,7 +96,10 @@ impl Walker {
             }
             (true, false) => match (state.values.get(name), value) {
                 (Some(Value::Known(old)), Value::Known(new)) => Value::Known(format!("{old}{new}")),
-                (Some(Value::List(old)), Value::List(new)) => Value::List([old.as_slice(), &new].concat()),
+                (Some(Value::List(old)), Value::List(new)) => {
+                    let all = [old.as_slice(), &new].concat();
+                    if all.len() > LIST_MAX { Value::Unknown } else { Value::List(all) }
+                }
                 _ => Value::Unknown,
             },
         };
@@ -119,7 +125,7 @@ impl Walker {
             self.expression(key, state)?;
         }
         let fields = self.all_fields(elements, state)?;
-        Ok(if keyed || fields.len() > 64 {
+        Ok(if keyed || fields.len() > LIST_MAX {
             Value::Unknown
         } else {
             Value::List(fields)
@@ -199,7 +205,7 @@ impl Walker {
             }
         }
         let simple = Simple {
-            text: words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" "),
+            text: fields.iter().map(shown).collect::<Vec<_>>().join(" "),
             own,
             globs,
             free: notes == Notes::Free,
@@ -306,7 +312,11 @@ pub(super) enum Notes {
 }
 
 /// A word as it can be written in a line.
-fn shown(word: &str) -> String {
+fn shown(field: &Field) -> String {
+    let word = field.text.as_str();
+    if field.glob {
+        return word.to_owned();
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+=^".contains(c) || c == super::UNKNOWN;
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -4,7 +4,10 @@ use super::builtin;
 use super::state::{Field, State, Value};
 use super::syntax::{Form, Parameter, Piece, Script, Word, is_glob};
 use super::walk::Walker;
-use super::{NUMBER, Refusal, UNKNOWN, brace};
+use super::{NUMBER, Refusal, UNKNOWN, brace, refuse};
+
+/// More words than this are not looked at in one command.
+const WORDS_MAX: usize = 4096;
 
 /// Marks that make a word a glob.
 const GLOB: [char; 3] = ['*', '?', '['];
@@ -85,6 +88,9 @@ impl Walker {
         let mut fields = Vec::new();
         for word in words {
             fields.extend(self.fields(word, state)?);
+            if fields.len() > WORDS_MAX {
+                return refuse("a command has too many words");
+            }
         }
         Ok(fields)
     }

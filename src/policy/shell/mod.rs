@@ -99,6 +99,21 @@ pub(crate) struct Simple {
     pub(crate) directories: Vec<PathBuf>,
 }
 
+impl Simple {
+    /// `:`, run in the workspace.
+    pub(crate) fn nothing(workspace: &Path) -> Self {
+        Self {
+            text: ":".to_owned(),
+            words: vec![":".to_owned()],
+            own: None,
+            globs: Vec::new(),
+            free: true,
+            outer: None,
+            directories: vec![workspace.to_owned()],
+        }
+    }
+}
+
 /// A word that bash replaces by names of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Glob {
@@ -133,6 +148,9 @@ pub(crate) struct Opening {
 /// When what it runs cannot be said.
 pub(crate) fn analyse(line: &str, workspace: &Path) -> Result<Analysis, Refusal> {
     let script = parse(line, 0)?;
+    if script.statements.is_empty() {
+        return refuse("it is empty");
+    }
     let go = |jumps: bool| {
         let mut walker = Walker::new(jumps);
         let mut state = State::new(workspace);
@@ -167,7 +185,7 @@ fn parse(text: &str, depth: usize) -> Result<syntax::Script, Refusal> {
 pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
     let script = parse(command, 0)?;
     let [statement] = script.statements.as_slice() else {
-        return refuse("it is not one command");
+        return refuse("it joins several commands, or is empty");
     };
     let [command] = statement.first.commands.as_slice() else {
         return refuse("it joins several commands");

@@ -130,10 +130,13 @@ impl Word {
 
     /// Whether the word says itself what it is: no expansion of any kind.
     pub(super) fn is_literal(&self) -> bool {
+        let tilde = |text: &str| text.contains("=~") || text.contains(":~");
+        let home = matches!(self.pieces.first(), Some(Piece::Text { text, quoted: false }) if text.starts_with('~'));
         self.array.is_none()
+            && !home
             && self.pieces.iter().all(|piece| match piece {
                 Piece::Text { quoted: true, .. } => true,
-                Piece::Text { text, .. } => !is_glob(text) && !text.contains(['{', '~']),
+                Piece::Text { text, .. } => !is_glob(text) && !may_be_braces(text) && !tilde(text),
                 Piece::Parameter(_)
                 | Piece::Substitution { .. }
                 | Piece::Process(_)
@@ -225,6 +228,11 @@ pub(super) enum Target {
     Word(Word),
     /// What of a here-document expands; set when its text was read.
     Document(Rc<OnceCell<Vec<Piece>>>),
+}
+
+/// Whether unquoted text may be a brace expansion; `{}` and `@{1}` are none.
+fn may_be_braces(text: &str) -> bool {
+    text.contains('{') && (text.contains(',') || text.contains("..") || !text.contains('}'))
 }
 
 /// Whether unquoted text is a glob; a `[` that nothing closes is none.

@@ -11,6 +11,9 @@ use super::{Analysis, Outer, Refusal, names, refuse};
 /// More commands than this are not gone through.
 const STEPS_MAX: usize = 20_000;
 
+/// A longer value is not followed.
+const VALUE_BYTES_MAX: usize = 16 * 1024;
+
 /// How deep functions, nested shells and compound commands may be entered.
 const DEPTH_MAX: usize = 40;
 
@@ -404,6 +407,9 @@ impl Walker {
         };
         if let Some(reason) = names::refused(name, known) {
             return refuse(reason);
+        }
+        if known.is_some_and(|text| text.len() > VALUE_BYTES_MAX) {
+            return refuse(format!("the value of `{name}` grows too long"));
         }
         let value = if self.may_be_left_out() || state.frozen.contains(name) {
             match state.values.get(name) {
