@@ -23,9 +23,36 @@ pub(crate) enum Reach {
 /// More words than these are not looked at.
 const WORDS_MAX: usize = 4096;
 
-/// Options of git before its subcommand that only change what is shown.
-const GIT_PLAIN: &str = "--no-pager, -P, --no-optional-locks, --literal-pathspecs, --no-replace-objects, \
-                         --no-advice, --no-lazy-fetch";
+/// Options before a subcommand that only choose among what is there: of a
+/// program, those without a value and those with one.
+const BEFORE_SUBCOMMAND: &[(&str, &str, &str)] = &[
+    (
+        "git",
+        "--no-pager, -P, --no-optional-locks, --literal-pathspecs, --no-replace-objects, --no-advice, \
+         --no-lazy-fetch",
+        "",
+    ),
+    (
+        "cargo",
+        "-q, --quiet, -v, --verbose, --locked, --offline, --frozen",
+        "--color",
+    ),
+    ("npm", "-s, --silent, -q, --quiet", "-w, --workspace"),
+    ("pnpm", "-r, --recursive, -s, --silent", "--filter, -F"),
+    ("yarn", "-s, --silent", ""),
+    ("kubectl", "-A, --all-namespaces", "-n, --namespace"),
+    ("helm", "--debug", "-n, --namespace"),
+    ("gh", "", "-R, --repo"),
+    (
+        "aws",
+        "--no-cli-pager, --no-paginate",
+        "--profile, --region, --output",
+    ),
+    ("pip", "-q, --quiet, -v, --verbose", ""),
+    ("uv", "-q, --quiet, -v, --verbose, --offline", ""),
+    ("poetry", "-q, --quiet, -n, --no-interaction, -v", ""),
+    ("docker", "-D, --debug", "-l, --log-level"),
+];
 
 /// Options of interpreters and runners that choose nothing that runs.
 const RUNNER_PLAIN: &str = "-u, -B, -s, -S, -E, -I, -O, -OO, -q, -y, --yes, --no, --no-install, --quiet, --silent, \
@@ -130,17 +157,27 @@ fn options_before(words: &[String], depth: usize, named: usize) -> usize {
     plain.by_ref().last().map_or(depth, |(at, _)| at + 1)
 }
 
-/// The words of a git command without the options before its subcommand that
+/// The words of a command without the options before its subcommand that
 /// change nothing; none when there are none.
 fn without_plain_options(words: &[String]) -> Option<Vec<String>> {
-    let program = words.first().filter(|word| base_name(word) == "git")?;
-    let plain = words
-        .iter()
-        .skip(1)
-        .take_while(|word| listed(GIT_PLAIN, word))
-        .count();
-    (plain > 0).then(|| {
-        let rest = words.iter().skip(1 + plain);
+    let program = words.first()?;
+    let name = base_name(program);
+    let (_, alone, with_value) = BEFORE_SUBCOMMAND.iter().find(|(own, ..)| *own == name)?;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let glued = word
+            .split_once('=')
+            .is_some_and(|(option, _)| listed(with_value, option));
+        if listed(alone, word) || glued {
+            at += 1;
+        } else if listed(with_value, word) {
+            at += 2;
+        } else {
+            break;
+        }
+    }
+    (at > 1).then(|| {
+        let rest = words.iter().skip(at);
         std::iter::once(program).chain(rest).cloned().collect()
     })
 }
@@ -250,6 +287,8 @@ fn find(words: &[String]) -> (&'static Guard, usize) {
     }
     let guard = named(&program)
         .or_else(|| named(versionless))
+        // `vim.basic` and its like.
+        .or_else(|| named(program.split('.').next().unwrap_or_default()))
         .unwrap_or(&OTHER);
     (guard, 1)
 }

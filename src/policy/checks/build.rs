@@ -174,6 +174,11 @@ pub(crate) fn maven(words: &[String], named: usize) -> Result<(), String> {
 /// Build tools whose words can be commands with arguments of their own.
 pub(crate) fn one_word_commands(words: &[String], named: usize) -> Result<(), String> {
     jvm_properties(words, named)?;
+    if let [only] = words
+        && only == "sbt"
+    {
+        return Err("it would read commands".to_owned());
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-/.:".contains(c);
     let strange = words.iter().skip(named.max(1)).find(|word| {
         !word.chars().all(plain) || matches!(word.as_str(), "set" | "eval" | "run-main")

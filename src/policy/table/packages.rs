@@ -1,7 +1,7 @@
 //! Package managers and the runners that come with them.
 
 use super::{BASE, CLOSED, Covers, Guard, OTHER};
-use crate::policy::checks::packages;
+use crate::policy::checks::{data, packages};
 
 /// Options of npm and its like that name programs, places or sources.
 const LONG: &str = "browser, call, config, cwd, dir, editor, git, global, globalconfig, import-map, init-module, \
@@ -29,7 +29,7 @@ const PIP_LONG: &str = "index-url, extra-index-url, index, default-index, find-l
 pub(crate) const ROWS: &[Guard] = &[
     // npm runs scripts of package.json; `npm run env` is not one of them.
     Guard {
-        programs: "npm exec, npm x, npm init, npm create, npm innit, npm config, npm c, npm set, npm get, npm \
+        programs: "npm init, npm create, npm innit, npm config, npm c, npm set, npm get, npm \
                    explore, npm edit, npm link, npm ln, npm login, npm adduser, npm logout, npm publish, \
                    npm token, npm owner, npm access, npm hook, npm repo, npm docs, npm home, npm bugs, npm \
                    issues, npm pkg, npm set-script, npm shrinkwrap, npm rebuild, npm rb, npm org, npm \
@@ -67,7 +67,7 @@ pub(crate) const ROWS: &[Guard] = &[
         ..NPM
     },
     Guard {
-        programs: "yarn exec, yarn node, yarn global, yarn config, yarn plugin, yarn set, yarn create, yarn init, \
+        programs: "yarn node, yarn global, yarn config, yarn plugin, yarn set, yarn create, yarn init, \
                    yarn link, yarn login, yarn publish, yarn policies, yarn npm, yarn patch, yarn unplug, yarn \
                    rebuild, pnpm node, pnpm config, pnpm set, pnpm get, pnpm env, pnpm create, pnpm init, pnpm \
                    link, pnpm publish, pnpm patch, pnpm patch-commit, pnpm deploy, pnpm server, pnpm setup, pnpm \
@@ -78,7 +78,7 @@ pub(crate) const ROWS: &[Guard] = &[
         ..CLOSED
     },
     Guard {
-        programs: "npx, pnpx, bunx, uvx, pipx run, yarn dlx, pnpm dlx, pnpm exec, bun x",
+        programs: "npm exec, npm x, yarn exec, npx, pnpx, bunx, uvx, pipx run, yarn dlx, pnpm dlx, pnpm exec, bun x",
         why: "it runs the program that its arguments name; a prefix rule has to name it",
         covers: Covers::Wrapped,
         ..BASE
@@ -100,6 +100,7 @@ pub(crate) const ROWS: &[Guard] = &[
             "lint, fmt, check, test, bench, doc, info, types, coverage, outdated",
         ),
         short: "crAL",
+        check: Some(data::some_operand),
         ..NPM
     },
     // Runners inside an environment: what they run is judged.

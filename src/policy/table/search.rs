@@ -29,9 +29,10 @@ pub(crate) const ROWS: &[Guard] = &[
     },
     Guard {
         programs: "ag, ack, pt, sift",
-        why: "it starts a pager, evaluates an expression or takes other configuration",
-        long: "pager, ackrc, output, config, env, type-set, search-zip, conf",
-        short: "z",
+        why: "it starts a pager, evaluates an expression, takes other configuration or opens hidden files",
+        long: "pager, ackrc, output, config, env, type-set, search-zip, conf, hidden, unrestricted, \
+               all-types, all-text, skip-vcs-ignores",
+        short: "zuaUt",
         with_value: "ABCGmpE",
         operands_after_dashes: true,
         ..READER

@@ -82,6 +82,7 @@ pub(crate) const ROWS: &[Guard] = &[
         ),
         long: "eval, ldb, pipe, rdb, functions-rdb, x, X",
         short: "xX",
+        check: Some(data::some_operand),
         ..BASE
     },
     Guard {

@@ -100,6 +100,10 @@ pub(crate) const GIT: &[Guard] = &[
         ..GIT_BASE
     },
     Guard {
+        programs: "git init",
+        ..GIT_BASE
+    },
+    Guard {
         programs: "git bisect",
         words: "run, visualize, view, replay",
         ..GIT_BASE
@@ -124,7 +128,7 @@ pub(crate) const GIT: &[Guard] = &[
     Guard {
         programs: "git filter-branch, git filter-repo, git difftool, git mergetool, git hook, git \
                    send-email, git instaweb, git daemon, git shell, git credential, git \
-                   credential-store, git credential-cache, git init, git maintenance, git upload-pack, \
+                   credential-store, git credential-cache, git maintenance, git upload-pack, \
                    git receive-pack, git upload-archive, git fast-import, git fast-export, git \
                    for-each-repo, git help, git web--browse, git gui, git gitk, git citool, git \
                    remote-ext, git remote-fd, git interpret-trailers, git imap-send, git http-backend, \
