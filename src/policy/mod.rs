@@ -38,6 +38,7 @@ mod guard_table;
 mod guard_tools;
 mod mode;
 mod options;
+mod order;
 mod pattern;
 mod protect;
 mod repository;

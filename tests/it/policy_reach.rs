@@ -73,6 +73,7 @@ const DATA: &[&str] = &[
     "git config --get user.name",
     "rg '\\.env' src",
     "mytool https://example.com/x",
+    "timeout 5 ls",
 ];
 
 /// Commands whose arguments run, load or write.
@@ -143,7 +144,8 @@ const REACHING: &[&str] = &[
     "tar tf x",
     "rg --pre x y",
     "printf -v x y",
-    "timeout 5 ls",
+    "timeout 9 ls",
+    "timeout 5 id",
     "mytool --exec=x",
     "mytool --config x",
     "mytool --plug x",
