@@ -28,6 +28,10 @@ pub(crate) struct CommandLine {
     pub(crate) directories: Vec<PathBuf>,
     /// Whether a word of it was a glob.
     pub(crate) had_globs: bool,
+    /// Whether a name that a glob stands for could look like an option.
+    pub(crate) loose_glob: bool,
+    /// Whether a pipe or a here-document feeds it.
+    fed: bool,
 }
 
 impl CommandLine {
@@ -54,6 +58,8 @@ impl CommandLine {
     /// One command of a line.
     pub(crate) fn of(simple: Simple) -> Self {
         let had_globs = !simple.globs.is_empty();
+        let mut patterns = simple.globs.iter().filter_map(|glob| simple.words.get(glob.at));
+        let loose_glob = patterns.any(|pattern| pattern.starts_with(['*', '?', '[', '-']));
         let words = with_names(&simple);
         let replaced = |words: &[String], by: &str| words.iter().map(|word| word.replace(NUMBER, by)).collect();
         let numbers = words.as_ref().is_ok_and(|words| words.iter().any(|word| word.contains(NUMBER)));
@@ -67,6 +73,8 @@ impl CommandLine {
             outer: simple.outer,
             directories: simple.directories,
             had_globs,
+            loose_glob,
+            fed: simple.fed,
         }
     }
 
@@ -81,6 +89,8 @@ impl CommandLine {
             outer: None,
             directories,
             had_globs: false,
+            loose_glob: false,
+            fed: false,
         }
     }
 
@@ -230,6 +240,9 @@ impl BashPattern {
             return Coverage::No;
         };
         let own = command.own_words(words);
+        if command.fed && own.len() == 1 && !guard::is_known(own) {
+            return Coverage::Refused("the program may run what is piped to it".to_owned());
+        }
         match guard::check(own, spelled).and_then(|reach| uncertain::check(own).map(|()| reach)) {
             Ok(reach) => Coverage::Arguments(reach),
             Err(reason) => Coverage::Refused(reason),

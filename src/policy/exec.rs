@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::bash::{CommandLine, Coverage, base_name};
 use super::decide::allow;
 use super::guard::{self, Reach};
+use super::order;
 use super::pattern::BoundPattern;
 use super::rule::{PathAccess, Target};
 use super::scope::{Located, Unresolved, normal};
@@ -59,7 +60,7 @@ impl Exec {
         words.is_ok_and(|words| writes::leaves_files_alone(words))
     }
 
-    fn program(&self) -> &str {
+    pub(super) fn program(&self) -> &str {
         let words = self.command.words.as_ref().ok();
         words.and_then(|words| words.first()).map_or("", |word| base_name(word))
     }
@@ -98,6 +99,7 @@ impl Policy {
         let line = (!alone).then(|| text.to_owned());
         let commands = analysis.commands.into_iter().map(CommandLine::of);
         let mut commands: Vec<Exec> = commands.map(|command| self.exec(command, line.clone())).collect();
+        order::check(&mut commands);
         if [&self.ask, &self.deny].iter().any(|rules| exactly(rules).is_some()) {
             // A rule about this very text is about the text.
             commands.push(unclear(shell::Refusal {

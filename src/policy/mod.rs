@@ -39,6 +39,7 @@ mod guard;
 mod mode;
 mod named;
 mod options;
+mod order;
 mod pattern;
 mod protect;
 mod repository;

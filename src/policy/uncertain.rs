@@ -51,7 +51,7 @@ pub(crate) fn check(words: &[String]) -> Result<(), String> {
             return Err(format!("a part of what `{program}` gets is not known before it runs"));
         }
         let printf = program == "printf" && at > 1;
-        if TAME.contains(&program) || printf || operands || takes_text(words, at) {
+        if is_tame(program) || printf || operands || takes_text(words, at) {
             continue;
         }
         let value = word.starts_with("--") && word.find('=').is_some_and(|equals| equals < mark);
@@ -63,6 +63,11 @@ pub(crate) fn check(words: &[String]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether a program has no option that runs, writes or loads.
+pub(crate) fn is_tame(program: &str) -> bool {
+    TAME.contains(&program)
 }
 
 /// Whether the word before is an option that takes any text.

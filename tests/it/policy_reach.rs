@@ -77,6 +77,7 @@ const DATA: &[&str] = &[
     "curl -s https://example.com -o x",
     "tar tf x",
     "mytool https://example.com/x",
+    "timeout 5 ls",
 ];
 
 /// Commands whose arguments run, load or write.
@@ -151,7 +152,8 @@ const REACHING: &[&str] = &[
     "tar xf x -C /",
     "rg --pre x y",
     "printf -v x y",
-    "timeout 5 ls",
+    "timeout 9 ls",
+    "timeout 5 id",
     "mytool --exec=x",
     "mytool --config x",
     "mytool --plug x",

@@ -16,11 +16,12 @@ fn run_by_bash(line: &str) -> Vec<Vec<String>> {
     let script = format!(
         "exec 9>&1 >/dev/null 2>&1; PATH=/nonexistent\n\
          command_not_found_handle() {{ local IFS=$'\\x1f'; printf '%s\\x1e' \"$*\" >&9; [[ $1 == [pq] ]]; }}\n\
-         unset IFS; eval \"$1\""
+         unset IFS\n{line}"
     );
     #[expect(clippy::disallowed_methods, reason = "the test compares with bash itself")]
     let output = Command::new("timeout")
-        .args(["10", "bash", "-c", &script, "bash", line])
+        .args(["10", "bash", "-c", &script])
+        .env("HOME", "~")
         .stdin(std::process::Stdio::null())
         .output()
         .expect("bash runs");

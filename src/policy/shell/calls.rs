@@ -211,6 +211,7 @@ impl Walker {
             free: notes == Notes::Free,
             outer: self.outer.clone(),
             directories: state.directories.clone(),
+            fed: state.fed,
             words,
         };
         if !self.analysis.commands.contains(&simple) {

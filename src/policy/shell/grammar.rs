@@ -133,12 +133,13 @@ impl Reader<'_> {
 
     fn pipeline(&mut self) -> Result<Pipeline, Refusal> {
         let mut negated = false;
-        let mut prefixed = false;
+        let mut timed = false;
         loop {
             self.skip_blanks();
             if self.keyword("!") {
                 negated = !negated;
             } else if self.keyword("time") {
+                timed = true;
                 self.skip_blanks();
                 if self.keyword("-p") {
                     self.skip_blanks();
@@ -149,11 +150,10 @@ impl Reader<'_> {
             } else {
                 break;
             }
-            prefixed = true;
         }
         let ends = self.peek().is_none_or(|c| "\n;&|)".contains(c));
-        if prefixed && ends {
-            return refuse("`!` or `time` has no command");
+        if ends {
+            return refuse("a command is missing, perhaps after `!` or `time`");
         }
         let mut commands = vec![self.command()?];
         loop {
@@ -167,7 +167,11 @@ impl Reader<'_> {
             self.skip_lines()?;
             commands.push(self.command()?);
         }
-        Ok(Pipeline { commands, negated })
+        Ok(Pipeline {
+            commands,
+            negated,
+            timed,
+        })
     }
 
     /// One command.

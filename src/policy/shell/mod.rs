@@ -97,6 +97,8 @@ pub(crate) struct Simple {
     pub(crate) outer: Option<Rc<Outer>>,
     /// Where it may run; absolute.
     pub(crate) directories: Vec<PathBuf>,
+    /// Whether a pipe or a here-document feeds it.
+    pub(crate) fed: bool,
 }
 
 impl Simple {
@@ -110,6 +112,7 @@ impl Simple {
             free: true,
             outer: None,
             directories: vec![workspace.to_owned()],
+            fed: false,
         }
     }
 }
@@ -190,8 +193,8 @@ pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
     let [command] = statement.first.commands.as_slice() else {
         return refuse("it joins several commands");
     };
-    if statement.background || !statement.rest.is_empty() || statement.first.negated {
-        return refuse("it joins several commands or puts one in the background");
+    if statement.background || !statement.rest.is_empty() || statement.first.negated || statement.first.timed {
+        return refuse("it joins several commands, negates one or puts one in the background");
     }
     let syntax::Kind::Simple { assignments, words } = &command.kind else {
         return refuse("it is a compound command");

@@ -34,6 +34,8 @@ pub(super) struct Pipeline {
     pub(super) commands: Vec<Command>,
     /// Whether a `!` turns its status round.
     pub(super) negated: bool,
+    /// Whether `time` stands before it.
+    pub(super) timed: bool,
 }
 
 /// One command with its redirections.
@@ -130,18 +132,18 @@ impl Word {
 
     /// Whether the word says itself what it is: no expansion of any kind.
     pub(super) fn is_literal(&self) -> bool {
-        let tilde = |text: &str| text.contains("=~") || text.contains(":~");
+        let mut plain = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { quoted: true, .. } => {}
+                Piece::Text { text, .. } => plain.push_str(text),
+                _ => return false,
+            }
+        }
         let home = matches!(self.pieces.first(), Some(Piece::Text { text, quoted: false }) if text.starts_with('~'));
-        self.array.is_none()
-            && !home
-            && self.pieces.iter().all(|piece| match piece {
-                Piece::Text { quoted: true, .. } => true,
-                Piece::Text { text, .. } => !is_glob(text) && !may_be_braces(text) && !tilde(text),
-                Piece::Parameter(_)
-                | Piece::Substitution { .. }
-                | Piece::Process(_)
-                | Piece::Arithmetic(_) => false,
-            })
+        let braces = plain.contains('{') && plain.contains('}') && (plain.contains(',') || plain.contains(".."));
+        let tilde = home || plain.contains("=~") || plain.contains(":~");
+        self.array.is_none() && !tilde && !braces && !is_glob(&plain)
     }
 }
 
@@ -228,11 +230,6 @@ pub(super) enum Target {
     Word(Word),
     /// What of a here-document expands; set when its text was read.
     Document(Rc<OnceCell<Vec<Piece>>>),
-}
-
-/// Whether unquoted text may be a brace expansion; `{}` and `@{1}` are none.
-fn may_be_braces(text: &str) -> bool {
-    text.contains('{') && (text.contains(',') || text.contains("..") || !text.contains('}'))
 }
 
 /// Whether unquoted text is a glob; a `[` that nothing closes is none.
