@@ -164,7 +164,7 @@ pub(crate) fn ps(words: &[String], _named: usize) -> Result<(), String> {
             "-o" | "-u" | "-C" | "-p" | "-U" | "-g" | "-t" | "o" | "-O"
         );
         previous = word;
-        if shows(&word) && !(value && !word.contains("env")) {
+        if shows(&word) && (!value || word.contains("env")) {
             return Err(format!("`{word}` shows the environment of processes"));
         }
     }

@@ -246,8 +246,7 @@ pub(crate) fn sqlite(words: &[String], _named: usize) -> Result<(), String> {
     }
     for statement in statements {
         let first = statement.split_whitespace().next().unwrap_or_default();
-        if first.starts_with('.') && !(LOOKING.contains(&first) && !statement.contains(['|', '>']))
-        {
+        if first.starts_with('.') && (!LOOKING.contains(&first) || statement.contains(['|', '>'])) {
             return Err(format!("`{first}` may run a program or write a file"));
         }
         plain_sql(statement)?;

@@ -222,10 +222,9 @@ fn delimited(reader: &mut Reader<'_>, delimiter: char) -> Option<()> {
         let c = reader.next()?;
         match c {
             '\n' => return None,
+            // A line that goes on is refused.
             '\\' => {
-                if reader.next()? == '\n' {
-                    return None;
-                }
+                reader.next().filter(|escaped| *escaped != '\n')?;
             }
             _ if c == delimiter && bracket => return None,
             _ if c == delimiter => return Some(()),
