@@ -4,10 +4,12 @@
 
 mod door;
 mod folder;
+mod host;
 mod walk;
 
 pub use door::{Entry, OpenFile, open_judged, open_stepwise};
 pub use folder::{Draft, Folder, Kind, Name, create_private, look, open_below};
+pub use host::{HostError, host_of};
 pub use walk::{Hidden, Ignoring, Met, Walk, WalkOptions};
 
 use std::path::PathBuf;
@@ -25,14 +27,31 @@ pub enum Access {
     Write(PathBuf),
     /// Runs a command line with `bash -c`.
     Exec(String),
+    /// Reaches a host over the network: its name in lower case, without port.
+    Network(String),
+    /// Calls a tool of an MCP server.
+    Server {
+        /// The server's name.
+        server: String,
+        /// The tool's name at the server.
+        tool: String,
+    },
+    /// Starts another agent.
+    Agent(String),
+    /// Loads a skill.
+    Skill(String),
 }
 
 impl Access {
     /// Whether the access changes nothing and may run beside others.
     pub fn is_read_only(&self) -> bool {
         match self {
-            Self::Read(_) => true,
-            Self::Write(_) | Self::Exec(_) => false,
+            Self::Read(_) | Self::Skill(_) => true,
+            Self::Write(_)
+            | Self::Exec(_)
+            | Self::Network(_)
+            | Self::Server { .. }
+            | Self::Agent(_) => false,
         }
     }
 }

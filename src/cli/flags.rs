@@ -64,7 +64,7 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "DURATION")]
     pub(super) timeout: Option<String>,
 
-    /// What is allowed without a rule: read_only, accept_edits, bypass.
+    /// What is allowed without a rule: read_only, accept_edits, workspace, bypass.
     #[arg(long, value_name = "MODE")]
     pub(super) permission_mode: Option<String>,
 

@@ -1,65 +1,140 @@
 //! What `Bash(...)` rules match: strictly when they allow, laxly when they deny.
 
-use super::command::{NotPlain, Simple, literal_words, split};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
 use super::globs;
 use super::guard::{self, Reach};
 use super::options::has_option;
+use super::shell::{self, NUMBER, Outer, Refusal, Simple, UNKNOWN, literal_words};
+use super::uncertain;
 
-/// A command line, looked at once.
+/// A command, looked at once.
 #[derive(Debug)]
-pub(crate) struct CommandLine<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) words: Result<Vec<String>, NotPlain>,
-    /// Which words are globs.
-    pub(crate) globs: Vec<usize>,
+pub(crate) struct CommandLine {
+    /// As it can be written in a line.
+    pub(crate) text: String,
+    /// Its words, names of files in the place of globs.
+    pub(crate) words: Result<Vec<String>, Refusal>,
+    /// The words as a deny rule sees them: numbers that are not known are any.
+    lax: Option<Vec<String>>,
+    /// The words without the commands in them, when there are some.
+    own: Option<Vec<String>>,
+    /// Whether it needs no rule.
+    pub(crate) free: bool,
+    /// The commands that run it.
+    outer: Option<Rc<Outer>>,
+    /// Where it may run; absolute.
+    pub(crate) directories: Vec<PathBuf>,
+    /// Whether a word of it was a glob.
+    pub(crate) had_globs: bool,
+    /// Whether a name that a glob stands for could look like an option.
+    pub(crate) loose_glob: bool,
+    /// Whether a pipe or a here-document feeds it.
+    fed: bool,
 }
 
-impl<'a> CommandLine<'a> {
-    /// A line that may be one plain command.
-    pub(crate) fn new(text: &'a str) -> Self {
-        let parts = split(text).and_then(|mut parts| match (parts.pop(), parts.is_empty()) {
-            (Some(only), true) => Ok(only),
-            _ => Err(NotPlain {
-                reason: "it joins several commands".to_owned(),
-            }),
+impl CommandLine {
+    /// A line that should be one command, as rules and their examples say it.
+    pub(crate) fn new(text: &str) -> Self {
+        let one = shell::analyse(text, Path::new("/")).and_then(|mut analysis| {
+            let command = analysis.commands.pop();
+            match command.filter(|_| analysis.commands.is_empty() && analysis.openings.is_empty()) {
+                Some(only) if only.globs.is_empty() => Ok(only),
+                _ => Err(Refusal {
+                    reason: "it is not one plain command".to_owned(),
+                }),
+            }
         });
-        match parts {
+        match one {
             Ok(only) => Self {
-                text,
+                text: text.trim().to_owned(),
                 ..Self::of(only)
             },
-            Err(not_plain) => Self {
-                text,
-                words: Err(not_plain),
-                globs: Vec::new(),
-            },
+            Err(refusal) => Self::unclear(text, refusal, Vec::new()),
         }
     }
 
     /// One command of a line.
-    pub(crate) fn of(part: Simple<'a>) -> Self {
-        let globs = part.globs;
+    pub(crate) fn of(simple: Simple) -> Self {
+        let had_globs = !simple.globs.is_empty();
+        let mut patterns = simple.globs.iter().filter_map(|glob| simple.words.get(glob.at));
+        let loose_glob = patterns.any(|pattern| pattern.starts_with(['*', '?', '[', '-']));
+        let words = with_names(&simple);
+        let replaced = |words: &[String], by: &str| words.iter().map(|word| word.replace(NUMBER, by)).collect();
+        let numbers = words.as_ref().is_ok_and(|words| words.iter().any(|word| word.contains(NUMBER)));
+        let any = UNKNOWN.to_string();
         Self {
-            text: part.text,
-            words: if globs.is_empty() || globs::may_have(&part.words) {
-                Ok(part.words)
-            } else {
-                Err(NotPlain {
-                    reason: "it has a glob; quote it when it is meant literally".to_owned(),
-                })
-            },
-            globs,
+            text: simple.text,
+            lax: words.as_ref().ok().filter(|_| numbers).map(|words| replaced(words, &any)),
+            words: words.map(|words| replaced(&words, "0")),
+            own: simple.own.map(|own| replaced(&own, "0")),
+            free: simple.free,
+            outer: simple.outer,
+            directories: simple.directories,
+            had_globs,
+            loose_glob,
+            fed: simple.fed,
         }
     }
 
-    /// A command that turned out not to be plain.
-    pub(crate) fn unclear(text: &'a str, not_plain: NotPlain) -> Self {
+    /// A line of which cannot be said what it runs.
+    pub(crate) fn unclear(text: &str, refusal: Refusal, directories: Vec<PathBuf>) -> Self {
         Self {
-            text,
-            words: Err(not_plain),
-            globs: Vec::new(),
+            text: text.to_owned(),
+            words: Err(refusal),
+            lax: None,
+            own: None,
+            free: false,
+            outer: None,
+            directories,
+            had_globs: false,
+            loose_glob: false,
+            fed: false,
         }
     }
+
+    /// The words that a rule has to cover.
+    pub(crate) fn own_words<'a>(&'a self, words: &'a [String]) -> &'a [String] {
+        self.own.as_deref().unwrap_or(words)
+    }
+
+    /// The words of the commands that run it, each with how many of them
+    /// precede this command's own when those are their last.
+    fn outers(&self) -> Vec<(&[String], Option<usize>)> {
+        let mut found = Vec::new();
+        let mut before = Some(0);
+        let mut outer = self.outer.as_ref();
+        while let Some(next) = outer {
+            before = before.and_then(|before| Some(before + next.inner_at?));
+            found.push((next.words.as_slice(), before));
+            outer = next.outer.as_ref();
+        }
+        found
+    }
+}
+
+/// The words of a command with the names that its globs stand for.
+fn with_names(simple: &Simple) -> Result<Vec<String>, Refusal> {
+    if simple.globs.is_empty() {
+        return Ok(simple.words.clone());
+    }
+    let mut words = Vec::new();
+    for (at, word) in simple.words.iter().enumerate() {
+        let Some(glob) = simple.globs.iter().find(|glob| glob.at == at) else {
+            words.push(word.clone());
+            continue;
+        };
+        let names = globs::expand(word, &simple.directories)?;
+        let split = |name: &String| glob.splits && name.contains([' ', '\t', '\n', '*', '?', '[']);
+        if names.iter().any(|name| name != word && split(name)) {
+            return Err(Refusal {
+                reason: format!("a name that `{word}` stands for would be split; quote the variable"),
+            });
+        }
+        words.extend(names);
+    }
+    Ok(words)
 }
 
 /// What a `Bash` rule matches.
@@ -141,34 +216,75 @@ impl BashPattern {
         }
     }
 
-    /// How far the rule allows the command.
-    pub(crate) fn allows(&self, command: &CommandLine<'_>) -> Coverage {
-        match (self, &command.words) {
-            (Self::Any, _) => Coverage::Everything,
-            (Self::Verbatim(text), _) if text == command.text.trim() => Coverage::Exactly,
-            (Self::Exact(exact), Ok(words)) if exact == words && command.globs.is_empty() => {
-                Coverage::Exactly
-            }
-            (Self::Words(parts), Ok(words)) if matches(parts, words) => {
-                match guard::check(words, literal_parts(parts)) {
-                    Ok(reach) => Coverage::Arguments(reach),
-                    Err(reason) => Coverage::Refused(reason),
-                }
-            }
-            (Self::Verbatim(_) | Self::Exact(_) | Self::Words(_), _) => Coverage::No,
+    /// How far the rule allows the command, or one that runs it.
+    pub(crate) fn allows(&self, command: &CommandLine) -> Coverage {
+        if *self == Self::Any {
+            return Coverage::Everything;
+        }
+        let Ok(words) = &command.words else {
+            return match self.is_exactly(&command.text) {
+                true => Coverage::Exactly,
+                false => Coverage::No,
+            };
+        };
+        if matches!(self, Self::Verbatim(own) if *own == command.text) {
+            return Coverage::Exactly;
+        }
+        if let Self::Exact(exact) = self
+            && ((exact == words && !command.had_globs)
+                || command.outers().iter().any(|(outer, _)| *outer == exact.as_slice()))
+        {
+            return Coverage::Exactly;
+        }
+        let Some(spelled) = self.spelled_of(command, words) else {
+            return Coverage::No;
+        };
+        let own = command.own_words(words);
+        if command.fed && own.len() == 1 && !guard::is_known(own) {
+            return Coverage::Refused("the program may run what is piped to it".to_owned());
+        }
+        match guard::check(own, spelled).and_then(|reach| uncertain::check(own).map(|()| reach)) {
+            Ok(reach) => Coverage::Arguments(reach),
+            Err(reason) => Coverage::Refused(reason),
         }
     }
 
+    /// How many of the command's first words the rule has in so many words,
+    /// when it matches the command, or one that runs it and names this one.
+    fn spelled_of(&self, command: &CommandLine, words: &[String]) -> Option<usize> {
+        let Self::Words(parts) = self else {
+            return None;
+        };
+        if matches(parts, words) {
+            return Some(literal_parts(parts));
+        }
+        let outers = command.outers();
+        let mut named = outers.iter().filter_map(|(outer, before)| {
+            let spelled = literal_parts(parts).checked_sub((*before)?)?;
+            (spelled > 0 && matches(parts, outer)).then_some(spelled)
+        });
+        named.next()
+    }
+
+    /// Whether the rule is about every command.
+    pub(crate) fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
+
     /// Whether the rule has exactly this text.
-    pub(crate) fn is_exactly(&self, command: &CommandLine<'_>) -> bool {
-        matches!(self, Self::Verbatim(text) if text == command.text.trim())
+    pub(crate) fn is_exactly(&self, text: &str) -> bool {
+        match self {
+            Self::Verbatim(own) => own == text.trim(),
+            Self::Exact(own) => literal_words(text).is_ok_and(|words| words == *own),
+            Self::Any | Self::Words(_) => false,
+        }
     }
 
     /// How many of the command's first words the rule has in so many words,
     /// when it is one that allows the command with its arguments.
-    pub(crate) fn spells(&self, command: &CommandLine<'_>) -> usize {
-        match (self, self.allows(command)) {
-            (Self::Words(parts), Coverage::Arguments(_)) => literal_parts(parts),
+    pub(crate) fn spells(&self, command: &CommandLine) -> usize {
+        match (&command.words, self.allows(command)) {
+            (Ok(words), Coverage::Arguments(_)) => self.spelled_of(command, words).unwrap_or(0),
             _ => 0,
         }
     }
@@ -176,7 +292,7 @@ impl BashPattern {
     /// Why the rule forbids the command, if it does. `vetted` says that an
     /// exact rule allows this very string, which is then only searched for
     /// the rule's program.
-    pub(crate) fn forbids(&self, command: &CommandLine<'_>, vetted: bool) -> Option<String> {
+    pub(crate) fn forbids(&self, command: &CommandLine, vetted: bool) -> Option<String> {
         match self {
             Self::Any => return Some("every command is".to_owned()),
             Self::Verbatim(text) if text == command.text.trim() => {
@@ -185,16 +301,20 @@ impl BashPattern {
             Self::Verbatim(_) | Self::Exact(_) | Self::Words(_) => {}
         }
         let program = self.program();
-        match &command.words {
-            Ok(words) => self
-                .forbids_words(words, 0)
+        let words = command.words.as_ref().map(|words| command.lax.as_ref().unwrap_or(words));
+        match words {
+            // What it runs is looked at by itself.
+            Ok(words) if command.free => self
+                .is_about(words)
+                .then(|| "this command is".to_owned()),
+            Ok(words) => (self.is_about(words) || self.forbids_nested(command.own_words(words), 0))
                 .then(|| "this command is, or may run what is".to_owned()),
             Err(not_plain) => {
-                if vetted && !program.is_some_and(|program| has_token(command.text, program)) {
+                if vetted && !program.is_some_and(|program| has_token(&command.text, program)) {
                     return None;
                 }
                 Some(format!(
-                    "the command cannot be shown not to run what is ({not_plain}), so it is"
+                    "the command cannot be shown not to run what is not allowed ({not_plain}), so it is"
                 ))
             }
         }
@@ -237,6 +357,10 @@ impl BashPattern {
         let nested = |word: &String| match literal_words(word) {
             // One word is no more than a program's name, which was looked at.
             Ok(nested) if nested.len() == 1 => false,
+            // `--run='git push'` is no command, and has one.
+            Ok(nested) if nested.first().is_some_and(|first| first.starts_with('-') || first.contains('=')) => {
+                self.program().is_none_or(|program| has_token(word, program))
+            }
             Ok(nested) => self.forbids_words(&nested, depth + 1),
             Err(_) if runs_text => !harmless_argument(word),
             // An unknown program may run it: only a text that says the name.
@@ -290,8 +414,10 @@ fn push_words(parts: &mut Vec<Part>, text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());
     }
-    // A later segment does not start with a program: a stand-in does.
-    let (line, skip) = if parts.is_empty() {
+    // A later segment does not start with a program: a stand-in does. Nor is
+    // `time` one to bash, though people write rules for it.
+    let timed = text.split_whitespace().next() == Some("time");
+    let (line, skip) = if parts.is_empty() && !timed {
         (text.to_owned(), 0)
     } else {
         (format!("x {text}"), 1)
@@ -357,13 +483,17 @@ fn matches_laxly<'r>(
     if base_name(program) != base_name(have) {
         return false;
     }
+    if guard::renames_subcommands(words) {
+        return true;
+    }
     let mut rest = words.get(1..).unwrap_or_default();
+    let may_be_option = rest.iter().any(|word| uncertain::may_be_option(word));
     let mut anywhere = false;
     for part in want {
         match part {
             None => anywhere = true,
             Some(option) if option.starts_with('-') => {
-                if !has_option(words, option) {
+                if !may_be_option && !has_option(words, option) {
                     return false;
                 }
             }
@@ -376,14 +506,14 @@ fn matches_laxly<'r>(
             }
         }
     }
-    tail == Tail::Anything || anywhere || rest.iter().all(|word| word.starts_with('-'))
+    tail == Tail::Anything || anywhere || rest.iter().all(|word| word.starts_with(['-', UNKNOWN]))
 }
 
 /// Where `word` stands, when only options and their values precede it.
 fn position_past_options(words: &[String], word: &str, anywhere: bool) -> Option<usize> {
     let mut after_option = false;
     for (at, have) in words.iter().enumerate() {
-        if have == word {
+        if uncertain::may_be(have, word) {
             return Some(at);
         }
         let option = have.starts_with('-');

@@ -1,24 +1,32 @@
 //! The decision about a call.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::exec::Exec;
+use super::named;
 use super::protect::Protection;
 use super::rule::{PathAccess, Target};
-use super::scope::{Located, Unresolved};
+use super::scope::{Located, Unresolved, normal};
+use super::shell::Opening;
 use super::suggest;
 use super::{Bound, Decision, Mode, OnAsk, Policy, Verdict};
 use crate::access::Access;
 use crate::event::Decider;
 
 /// An access, looked at once.
-enum Judged<'a> {
+pub(super) enum Judged<'a> {
     Path {
         kind: PathAccess,
-        path: &'a Path,
+        path: Cow<'a, Path>,
         place: Result<Located, Unresolved>,
+        /// The rule that allows every command, for what a redirection opens.
+        by_command: Option<String>,
     },
-    Exec(Exec<'a>),
+    /// A redirection to a path of which a part is not known.
+    Somewhere { kind: PathAccess, text: String },
+    Exec(Exec),
+    Named(&'a Access),
 }
 
 impl Policy {
@@ -30,30 +38,17 @@ impl Policy {
         if accesses.is_empty() {
             return self.decide_untouching(tool);
         }
-        let judged: Vec<Judged<'_>> = accesses
-            .iter()
-            .flat_map(|access| self.judge(access))
-            .collect();
-        for (rules, asks) in [(&self.deny, false), (&self.ask, true)] {
-            let refused = judged
-                .iter()
-                .find_map(|access| self.refused_by(rules, tool, access));
-            if let Some((bound, why)) = refused {
-                return if asks {
-                    self.asked(bound, &why)
-                } else {
-                    self.denied_by(bound, &why)
-                };
-            }
+        let (judged, exact) = self.judged(accesses);
+        if let Some(refusal) = self.refusal(tool, &judged) {
+            return refusal;
+        }
+        if let Some(rule) = exact {
+            let reason = format!("allowed by {rule}");
+            return allow(Decider::Rule, Some(rule), reason);
         }
         let mut allowed: Option<Decision> = None;
         for access in &judged {
-            let decision = match access {
-                Judged::Path { kind, path, place } => {
-                    self.grant_path(tool, *kind, path, place.as_ref())
-                }
-                Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
-            };
+            let decision = self.grant(tool, access);
             if decision.verdict != Verdict::Allow {
                 return decision;
             }
@@ -65,15 +60,69 @@ impl Policy {
         allowed.unwrap_or_else(|| self.decide_untouching(tool))
     }
 
+    /// What there is to judge in a call, and the rule that allows exactly its
+    /// command.
+    pub(super) fn judged<'a>(&self, accesses: &'a [Access]) -> (Vec<Judged<'a>>, Option<String>) {
+        let mut judged: Vec<Judged<'_>> = Vec::new();
+        let mut exact = None;
+        for access in accesses {
+            match access {
+                Access::Read(path) => judged.push(self.path(PathAccess::Read, path.into())),
+                Access::Write(path) => judged.push(self.path(PathAccess::Write, path.into())),
+                Access::Exec(text) => {
+                    let line = self.line(text);
+                    exact = exact.or(line.exact.filter(|_| accesses.len() == 1));
+                    judged.extend(line.openings.iter().flat_map(|opening| self.opening(opening)));
+                    judged.extend(line.commands.into_iter().map(Judged::Exec));
+                }
+                Access::Network(_)
+                | Access::Server { .. }
+                | Access::Agent(_)
+                | Access::Skill(_) => judged.push(Judged::Named(access)),
+            }
+        }
+        (judged, exact)
+    }
+
+    /// The denial by a deny or an ask rule, if one speaks about any of these.
+    pub(super) fn refusal(&self, tool: &str, judged: &[Judged<'_>]) -> Option<Decision> {
+        for (rules, asks) in [(&self.deny, false), (&self.ask, true)] {
+            let refused = judged
+                .iter()
+                .find_map(|access| self.refused_by(rules, tool, access));
+            if let Some((bound, why)) = refused {
+                return Some(if asks {
+                    self.asked(bound, &why)
+                } else {
+                    self.denied_by(bound, &why)
+                });
+            }
+        }
+        None
+    }
+
+    /// The decision about what no deny or ask rule speaks about.
+    pub(super) fn grant(&self, tool: &str, access: &Judged<'_>) -> Decision {
+        match access {
+            Judged::Path {
+                kind,
+                path,
+                place,
+                by_command,
+            } => {
+                let granted = self.grant_path(tool, *kind, path, place.as_ref());
+                self.or_by_command(granted, *kind, place.as_ref().ok(), by_command.as_ref())
+            }
+            Judged::Somewhere { kind, text } => self.grant_somewhere(*kind, text),
+            Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
+            Judged::Named(access) => self.grant_named(access),
+        }
+    }
+
     /// Whether a file that `tool` meets on a walk may be read. `path` is
     /// absolute; a file that this refuses is to be passed over.
     pub fn may_read(&self, tool: &str, path: &Path) -> bool {
-        let place = self.scope.locate(path);
-        let judged = Judged::Path {
-            kind: PathAccess::Read,
-            path,
-            place,
-        };
+        let judged = self.path(PathAccess::Read, path.into());
         let refuses = |rules: &[Bound]| {
             rules
                 .iter()
@@ -109,20 +158,70 @@ impl Policy {
         allow(Decider::Mode, None, format!("`{tool}` touches nothing"))
     }
 
-    /// What there is to judge in an access: of a list, its commands.
-    fn judge<'a>(&self, access: &'a Access) -> Vec<Judged<'a>> {
-        let path = |kind, path: &'a Path| {
-            vec![Judged::Path {
-                kind,
-                path,
-                place: self.scope.locate(path),
-            }]
-        };
-        match access {
-            Access::Read(target) => path(PathAccess::Read, target),
-            Access::Write(target) => path(PathAccess::Write, target),
-            Access::Exec(text) => self.commands(text).into_iter().map(Judged::Exec).collect(),
+    fn path<'a>(&self, kind: PathAccess, path: Cow<'a, Path>) -> Judged<'a> {
+        Judged::Path {
+            kind,
+            place: self.scope.locate(&path),
+            path,
+            by_command: None,
         }
+    }
+
+    /// What a redirection opens.
+    fn opening(&self, opening: &Opening) -> Vec<Judged<'static>> {
+        let kind = match opening.writes {
+            true => PathAccess::Write,
+            false => PathAccess::Read,
+        };
+        match self.opened(opening) {
+            Ok(paths) => paths
+                .into_iter()
+                .map(|(path, place)| Judged::Path {
+                    kind,
+                    path: path.into(),
+                    place,
+                    by_command: self.any_command(),
+                })
+                .collect(),
+            Err(text) => vec![Judged::Somewhere { kind, text }],
+        }
+    }
+
+    /// A rule for every command covers what its redirections open, but for
+    /// what is protected.
+    fn or_by_command(
+        &self,
+        granted: Decision,
+        kind: PathAccess,
+        place: Option<&Located>,
+        rule: Option<&String>,
+    ) -> Decision {
+        let protected = place.is_none_or(|place| self.protections.of(kind, place).is_some());
+        match rule.filter(|_| !granted.is_allowed() && !protected) {
+            Some(rule) => allow(Decider::Rule, Some(rule.clone()), format!("allowed by {rule}")),
+            None => granted,
+        }
+    }
+
+    /// A redirection of which nobody knows where it leads: reading is covered
+    /// as far as its text shows, writing by a rule for every command.
+    fn grant_somewhere(&self, kind: PathAccess, text: &str) -> Decision {
+        if let Some(rule) = self.any_command() {
+            let reason = format!("allowed by {rule}");
+            return allow(Decider::Rule, Some(rule), reason);
+        }
+        // Of processes any is as bad as another.
+        let shown = self.scope.workspace.join(text.replace('…', "0"));
+        let place = self.scope.locate(&normal(&shown));
+        let harmless = place.is_ok_and(|place| {
+            self.scope.contains(&place.real) && self.protections.of(kind, &place).is_none()
+        });
+        if self.permissions.mode == Mode::Bypass || (kind == PathAccess::Read && harmless) {
+            let reason = format!("allowed by mode {}", self.permissions.mode);
+            return allow(Decider::Mode, None, reason);
+        }
+        let why = format!("{} is not allowed: a part of it is not known before it runs", doing(kind, text));
+        self.refused(Decider::Policy, &why, None)
     }
 
     fn refused_by<'r>(
@@ -143,8 +242,25 @@ impl Policy {
             (Target::Bash(pattern), Judged::Exec(exec)) => {
                 pattern.forbids(&exec.command, exec.vetted)
             }
-            (Target::Bash(_), Judged::Path { .. }) => None,
-            (target @ Target::Path { .. }, Judged::Path { kind, path, place }) => {
+            (Target::Named(pattern), Judged::Named(access)) => pattern
+                .denies(access)
+                .then(|| format!("{} is", named::doing(access))),
+            (Target::Bash(_), Judged::Named(_) | Judged::Path { .. } | Judged::Somewhere { .. })
+            | (Target::Path { .. }, Judged::Named(_))
+            | (
+                Target::Named(_),
+                Judged::Path { .. } | Judged::Somewhere { .. } | Judged::Exec(_),
+            ) => None,
+            (target @ Target::Path { .. }, Judged::Somewhere { kind, text }) => {
+                let hit = is_about(target, *kind, tool);
+                hit.then(|| format!("{}, of which a part is not known, is", doing(*kind, text)))
+            }
+            (
+                target @ Target::Path { .. },
+                Judged::Path {
+                    kind, path, place, ..
+                },
+            ) => {
                 if !is_about(target, *kind, tool) {
                     return None;
                 }
@@ -221,7 +337,7 @@ impl Policy {
         let inside = self.scope.contains(&place.real);
         match (self.permissions.mode, kind) {
             (Mode::Bypass, _) => true,
-            (Mode::AcceptEdits, _) | (Mode::ReadOnly, PathAccess::Read) => inside,
+            (Mode::AcceptEdits | Mode::Workspace, _) | (Mode::ReadOnly, PathAccess::Read) => inside,
             (Mode::ReadOnly, PathAccess::Write) => false,
         }
     }
@@ -296,7 +412,7 @@ impl Policy {
     /// What the job allows, in one line.
     fn allowed_instead(&self) -> String {
         const SHOWN: usize = 6;
-        let mut line = self.permissions.mode.allows().to_owned();
+        let mut line = self.permissions.mode.allows(self.sandbox).to_owned();
         for bound in self.allow.iter().take(SHOWN) {
             line.push_str(", ");
             line.push_str(bound.rule.text());
@@ -326,11 +442,11 @@ fn is_about(target: &Target, kind: PathAccess, tool: &str) -> bool {
             tool: only,
             ..
         } => *about == kind && only.is_none_or(|only| only == tool),
-        Target::Bash(_) => false,
+        Target::Bash(_) | Target::Named(_) => false,
     }
 }
 
-fn doing(kind: PathAccess, shown: &str) -> String {
+pub(super) fn doing(kind: PathAccess, shown: &str) -> String {
     match kind {
         PathAccess::Read => format!("reading {shown}"),
         PathAccess::Write => format!("writing {shown}"),

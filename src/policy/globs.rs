@@ -1,114 +1,119 @@
 //! Globs among the words of a command: what bash will make of them, as far as
-//! the directory shows now. Only programs that read have them allowed.
+//! the directories show now.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 
-use super::bash::{CommandLine, base_name};
-use super::command::NotPlain;
-use super::guard;
-use super::scope::{Scope, normal};
+use super::scope::normal;
+use super::shell::Refusal;
 
-/// More entries of a directory than this are not looked at.
-const ENTRIES_MAX: usize = 10_000;
+/// More entries of directories than this are not looked at.
+const ENTRIES_MAX: usize = 20_000;
 
-/// Programs that take names and only read: whatever a glob becomes is data.
-const READERS: &[&str] = &[
-    "cat",
-    "cksum",
-    "cmp",
-    "diff",
-    "du",
-    "egrep",
-    "fgrep",
-    "file",
-    "find",
-    "grep",
-    "head",
-    "ls",
-    "md5sum",
-    "nl",
-    "rg",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "sort",
-    "stat",
-    "tac",
-    "tail",
-    "wc",
-];
+/// More names than this are not put into a command.
+const NAMES_MAX: usize = 2000;
 
-/// Whether a program may have a glob among its arguments at all.
-pub(crate) fn may_have(words: &[String]) -> bool {
-    words.first().is_some_and(|program| {
-        READERS.contains(&program.as_str())
-            && guard::is_known(words)
-            && base_name(program) == program
-    })
-}
-
-/// What the globs of a command stand for, with the words they stand in.
+/// The names that a glob stands for in one of these directories; the glob
+/// itself where there are none.
 ///
 /// # Errors
-/// When that cannot be known, or one would become an option.
-pub(crate) fn expand(
-    command: &CommandLine<'_>,
-    scope: &Scope,
-) -> Result<Vec<(usize, String)>, NotPlain> {
-    let mut found = Vec::new();
-    let Ok(words) = &command.words else {
-        return Ok(found);
+/// When that is too much to look at, or cannot be known.
+pub(crate) fn expand(glob: &str, directories: &[PathBuf]) -> Result<Vec<String>, Refusal> {
+    let fail = || Refusal {
+        reason: format!("the glob `{glob}` stands for too much, or for what cannot be known"),
     };
-    for at in &command.globs {
-        let word = words.get(*at).map_or("", String::as_str);
-        let names = expand_word(word, scope).ok_or_else(|| NotPlain {
-            reason: format!("the glob `{word}` could become an option, or too much to look at"),
-        })?;
-        found.extend(names.into_iter().map(|name| (*at, name)));
+    let mut found = Vec::new();
+    for directory in directories {
+        let names = expand_in(glob, directory).ok_or_else(fail)?;
+        found.extend(names);
+    }
+    found.sort();
+    found.dedup();
+    if found.is_empty() {
+        found.push(glob.to_owned());
     }
     Ok(found)
 }
 
-fn expand_word(word: &str, scope: &Scope) -> Option<Vec<String>> {
-    let (folder, name) = word
-        .rsplit_once('/')
-        .map_or(("", word), |(folder, name)| (folder, name));
-    if folder.contains(['*', '?']) || word.starts_with('/') || folder.contains("..") {
+fn expand_in(glob: &str, directory: &Path) -> Option<Vec<String>> {
+    if glob.starts_with(['/', '~']) {
         return None;
     }
-    // An option's value is not expanded alone: `--include=*.rs` is one word.
-    let glob = GlobBuilder::new(&name.replace(['[', ']', '{', '}'], "?"))
-        .literal_separator(true)
-        .build()
-        .ok()?
-        .compile_matcher();
-    let path = scope.workspace.join(folder);
-    let entries = match std::fs::read_dir(normal(&path)) {
-        Ok(entries) => entries,
-        Err(_) => return Some(Vec::new()),
-    };
-    let mut found = Vec::new();
-    for (count, entry) in entries.enumerate() {
-        let entry_name = entry.ok()?.file_name();
-        let hidden = entry_name.to_string_lossy().starts_with('.');
-        if count > ENTRIES_MAX {
+    let mut left = ENTRIES_MAX;
+    let mut found = vec![String::new()];
+    for part in glob.split('/') {
+        let mut next = Vec::new();
+        for stem in found {
+            let join = |name: &str| match stem.as_str() {
+                "" => name.to_owned(),
+                stem => format!("{stem}/{name}"),
+            };
+            if !part.contains(['*', '?', '[']) {
+                if part == ".." {
+                    return None;
+                }
+                next.push(join(part));
+                continue;
+            }
+            let matcher = matcher(part)?;
+            let names = names_in(&normal(&directory.join(&stem)), &mut left)?;
+            // Bash leaves hidden names out unless the glob says the dot.
+            let meant = names.iter().filter(|name| part.starts_with('.') || !name.starts_with('.'));
+            next.extend(meant.filter(|name| matcher.is_match(Path::new(name))).map(|name| join(name)));
+        }
+        if next.len() > NAMES_MAX {
             return None;
         }
-        // Bash leaves hidden names out unless the glob says the dot.
-        if (hidden && !name.starts_with('.')) || !glob.is_match(Path::new(&entry_name)) {
-            continue;
-        }
-        let text = entry_name.into_string().ok()?;
-        if folder.is_empty() && text.starts_with('-') {
-            return None;
-        }
-        found.push(if folder.is_empty() {
-            text
-        } else {
-            format!("{folder}/{text}")
-        });
+        found = next;
     }
+    // Literal parts behind a glob need not be there.
+    found.retain(|name| directory.join(name).symlink_metadata().is_ok());
     Some(found)
+}
+
+/// A matcher for at least what bash's pattern matches: what is in brackets
+/// counts as any character.
+fn matcher(part: &str) -> Option<GlobMatcher> {
+    let mut pattern = String::new();
+    let mut rest = part.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '[' => {
+                let inside = rest.as_str();
+                // A `]` that stands first is itself in the set.
+                let first = inside.trim_start_matches(['!', '^']);
+                let skipped = inside.len() - first.len() + usize::from(first.starts_with(']'));
+                match inside.get(skipped..).and_then(|tail| tail.find(']')) {
+                    Some(end) if !inside.contains("[:") => {
+                        rest = inside.get(skipped + end + 1..)?.chars();
+                        pattern.push('?');
+                    }
+                    Some(_) => return None,
+                    None => pattern.push_str("[[]"),
+                }
+            }
+            '{' | '}' | ']' => {
+                pattern.push('[');
+                pattern.push(c);
+                pattern.push(']');
+            }
+            '\\' => return None,
+            c => pattern.push(c),
+        }
+    }
+    let glob = GlobBuilder::new(&pattern).literal_separator(true).build().ok()?;
+    Some(glob.compile_matcher())
+}
+
+fn names_in(directory: &Path, left: &mut usize) -> Option<Vec<String>> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Some(Vec::new());
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        *left = left.checked_sub(1)?;
+        names.push(entry.ok()?.file_name().into_string().ok()?);
+    }
+    Some(names)
 }

@@ -1,14 +1,15 @@
 //! How far a prefix rule carries: arguments are covered as data, but not those
 //! by which a program runs another, loads code, or writes where it should not.
 //!
-//! The programs are in [`super::guard_table`] and [`super::guard_tools`], to be
-//! reviewed line by line.
-//! A program that is not there is held to rules that suit most programs.
+//! The programs are in [`super::table`], to be reviewed line by line. A program
+//! that is not there is held to rules that suit most programs.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::bash::base_name;
-use super::guard_checks;
-use super::guard_table::{Covers, GUARDS, Guard, OTHER};
-use super::guard_tools::TOOLS;
+use super::checks::options::telling_option;
+use super::table::{Covers, Guard, OTHER, rows};
 
 /// Which paths a covered command may have among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,79 +20,219 @@ pub(crate) enum Reach {
     Workspace,
 }
 
+/// More words than these are not looked at.
+const WORDS_MAX: usize = 4096;
+
+/// Options before a subcommand that only choose among what is there: of a
+/// program, those without a value and those with one.
+const BEFORE_SUBCOMMAND: &[(&str, &str, &str)] = &[
+    (
+        "git",
+        "--no-pager, -P, --no-optional-locks, --literal-pathspecs, --no-replace-objects, --no-advice, \
+         --no-lazy-fetch",
+        "",
+    ),
+    (
+        "cargo",
+        "-q, --quiet, -v, --verbose, --locked, --offline, --frozen",
+        "--color",
+    ),
+    ("npm", "-s, --silent, -q, --quiet", "-w, --workspace"),
+    ("pnpm", "-r, --recursive, -s, --silent", "--filter, -F"),
+    ("yarn", "-s, --silent", ""),
+    ("kubectl", "-A, --all-namespaces", "-n, --namespace"),
+    ("helm", "--debug", "-n, --namespace"),
+    ("gh", "", "-R, --repo"),
+    (
+        "aws",
+        "--no-cli-pager, --no-paginate",
+        "--profile, --region, --output",
+    ),
+    ("pip", "-q, --quiet, -v, --verbose", ""),
+    ("uv", "-q, --quiet, -v, --verbose, --offline", ""),
+    ("poetry", "-q, --quiet, -n, --no-interaction, -v", ""),
+    ("docker", "-D, --debug", "-l, --log-level"),
+];
+
+/// Options of interpreters and runners that choose nothing that runs.
+const RUNNER_PLAIN: &str = "-u, -B, -s, -S, -E, -I, -O, -OO, -q, -y, --yes, --no, --no-install, --quiet, --silent, \
+                            --offline, --locked, --frozen, --enable-source-maps, --trace-warnings, -w";
+
 /// Whether a rule whose first `named` words are those of the command covers
 /// the rest of it.
 ///
 /// # Errors
 /// Why it does not.
 pub(crate) fn check(words: &[String], named: usize) -> Result<Reach, String> {
+    if let [_, only] = words
+        && matches!(only.as_str(), "--version" | "--help")
+    {
+        return Ok(Reach::Read);
+    }
+    if words.len() > WORDS_MAX {
+        return Err("it has too many words to look at".to_owned());
+    }
+    if let Some(plain) = without_plain_options(words) {
+        let taken = words.len() - plain.len();
+        return check(&plain, named.saturating_sub(taken).max(named.min(1)));
+    }
     let (guard, depth) = find(words);
     let program = words.first().map_or("", |word| base_name(word));
     let refuse = |why: &str| {
-        Err(format!(
+        format!(
             "a prefix rule does not cover this use of `{program}`: {why}; a rule with exactly \
              this command would"
-        ))
+        )
     };
+    match covered(guard, depth, words, named).map_err(|why| refuse(&why))? {
+        Scope::Inner(from) => {
+            let inner = words.get(from..).unwrap_or_default();
+            return check(inner, named.saturating_sub(from));
+        }
+        Scope::Script => return Ok(Reach::Workspace),
+        Scope::Arguments => {}
+    }
+    if let Some(form) = refused_form(guard, words, named) {
+        return Err(refuse(&format!("{form}: {}", guard.why)));
+    }
+    if let Some(check) = guard.check {
+        check(words, named).map_err(|why| refuse(&why))?;
+    }
+    Ok(match writes(guard, words) {
+        true => Reach::Workspace,
+        false => guard.reach,
+    })
+}
+
+/// What of a command is left to judge.
+enum Scope {
+    /// Its arguments, by the row.
+    Arguments,
+    /// A command from this word on.
+    Inner(usize),
+    /// Nothing: the words are a script's that the rule names.
+    Script,
+}
+
+/// What a rule for `named` words covers by the kind of the program.
+fn covered(guard: &Guard, depth: usize, words: &[String], named: usize) -> Result<Scope, String> {
     let first = words.get(depth).map_or("", String::as_str);
     match guard.covers {
-        Covers::Nothing => return refuse(guard.why),
+        Covers::Arguments => Ok(Scope::Arguments),
+        Covers::Nothing => Err(guard.why.to_owned()),
         Covers::NamedScript => {
-            let named_enough = match first {
-                "-m" => named > depth + 1,
-                _ => named > depth && !first.starts_with('-'),
-            };
-            let asks_version = words.len() == depth + 1 && matches!(first, "--version" | "-V");
-            if asks_version {
-                return Ok(Reach::Workspace);
-            }
-            if !named_enough {
-                return refuse(guard.why);
-            }
-            if first == "-m" {
-                return check(
-                    words.get(depth + 1..).unwrap_or_default(),
-                    named - depth - 1,
-                );
+            let options = options_before(words, depth, named);
+            let script = words.get(options).map_or("", String::as_str);
+            match script {
+                "-V" if words.len() == depth + 1 => Ok(Scope::Script),
+                "-m" if named > options + 1 => Ok(Scope::Inner(options + 1)),
+                _ if named > options && !script.starts_with(['-', '+']) => Ok(Scope::Script),
+                _ => Err(guard.why.to_owned()),
             }
         }
         Covers::Wrapped => {
-            if named <= depth || first.starts_with('-') {
-                return refuse(guard.why);
+            let options = options_before(words, depth, named);
+            let inner = words.get(options).map_or("", String::as_str);
+            match named > options && !inner.starts_with('-') {
+                true => Ok(Scope::Inner(options)),
+                false => Err(guard.why.to_owned()),
             }
-            return check(words.get(depth..).unwrap_or_default(), named - depth);
         }
         Covers::Subcommands(open) => {
-            let asks = matches!(first, "" | "--version" | "--help" | "-V" | "-h" | "--list");
+            let asks = matches!(first, "" | "-V" | "-h" | "--list" | "-v" | "version");
             let named_enough = named > depth && !first.starts_with(['-', '+']);
-            if !asks && !named_enough && !listed(open, first) {
-                return refuse(guard.why);
+            match asks || named_enough || listed(open, first) {
+                true => Ok(Scope::Arguments),
+                false => Err(guard.why.to_owned()),
             }
         }
-        Covers::Arguments => {}
     }
-    for (at, word) in words.iter().enumerate().skip(named.max(1)) {
-        if guard.operands_after_dashes && word == "--" {
+}
+
+/// Where the first word after `depth` stands that is none of the options that
+/// choose nothing, as far as the rule names them.
+fn options_before(words: &[String], depth: usize, named: usize) -> usize {
+    let rest = words.iter().enumerate().skip(depth);
+    let mut plain = rest.take_while(|(at, word)| *at < named && listed(RUNNER_PLAIN, word));
+    plain.by_ref().last().map_or(depth, |(at, _)| at + 1)
+}
+
+/// The words of a command without the options before its subcommand that
+/// change nothing; none when there are none.
+fn without_plain_options(words: &[String]) -> Option<Vec<String>> {
+    let program = words.first()?;
+    let name = base_name(program);
+    let (_, alone, with_value) = BEFORE_SUBCOMMAND.iter().find(|(own, ..)| *own == name)?;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let glued = word
+            .split_once('=')
+            .is_some_and(|(option, _)| listed(with_value, option));
+        if listed(alone, word) || glued {
+            at += 1;
+        } else if listed(with_value, word) {
+            at += 2;
+        } else {
             break;
         }
+    }
+    (at > 1).then(|| {
+        let rest = words.iter().skip(at);
+        std::iter::once(program).chain(rest).cloned().collect()
+    })
+}
+
+/// The first form among the arguments that a row refuses.
+fn refused_form(guard: &Guard, words: &[String], named: usize) -> Option<String> {
+    for (at, word) in words.iter().enumerate().skip(named.max(1)) {
+        if guard.operands_after_dashes && word == "--" {
+            return None;
+        }
         if guard.by_name
-            && let Some(form) = guard_checks::telling_option(word, words.get(at + 1))
+            && let Some(form) = telling_option(word, words.get(at + 1))
         {
-            return refuse(&format!("{form}: {}", guard.why));
+            return Some(form);
         }
-        if let Some(form) = refused_word(guard, word) {
-            return refuse(&format!("{form}: {}", guard.why));
-        }
-        if at > 4096 {
-            return refuse("it has too many words to look at");
+        if let Some(form) = refused_word(guard, word).or_else(|| glued_path(word)) {
+            return Some(form);
         }
     }
-    if let Some(check) = guard.check
-        && let Err(why) = check(words, named)
-    {
-        return refuse(&why);
-    }
-    Ok(guard.reach)
+    None
+}
+
+/// A path behind several letters, as `-so/etc/x`: which letter it belongs to
+/// only the program knows.
+fn glued_path(word: &str) -> Option<String> {
+    let cluster = word
+        .strip_prefix('-')
+        .filter(|rest| !rest.starts_with('-'))?;
+    let letters = cluster
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .count();
+    let rest = cluster.get(letters..).unwrap_or_default();
+    let path = rest.starts_with(['/', '~']) || rest.starts_with("../");
+    (letters > 1 && path).then(|| format!("`{word}` holds a path"))
+}
+
+/// Whether an option makes a program that only reads write what it is given.
+fn writes(guard: &Guard, words: &[String]) -> bool {
+    !guard.writes.is_empty()
+        && words
+            .iter()
+            .skip(1)
+            .any(|word| match word.strip_prefix("--") {
+                Some(long) => {
+                    let name = long.split('=').next().unwrap_or(long);
+                    guard.writes.split(", ").any(|option| {
+                        !name.is_empty() && option.len() > 1 && option.starts_with(name)
+                    })
+                }
+                None => word.strip_prefix('-').is_some_and(|cluster| {
+                    let letters = guard.writes.split(", ").filter(|option| option.len() == 1);
+                    letters.into_iter().any(|letter| cluster.contains(letter))
+                }),
+            })
 }
 
 /// Whether the table has the program of a command.
@@ -105,6 +246,29 @@ pub(crate) fn has_subcommands(words: &[String]) -> bool {
     depth > 1 || matches!(guard.covers, Covers::Subcommands(_))
 }
 
+/// Whether a command gives subcommands other names, so that none can be told.
+pub(crate) fn renames_subcommands(words: &[String]) -> bool {
+    let mut rest = words.iter().skip(1).map(|word| word.to_lowercase());
+    let git = words.first().is_some_and(|word| base_name(word) == "git");
+    git && rest.any(|word| {
+        let setting = word.trim_start_matches("-c");
+        setting.starts_with("alias.")
+            || word.starts_with("--config-env")
+            || setting.starts_with("include")
+    })
+}
+
+/// The row of each program; of several rows the first counts.
+static INDEX: LazyLock<HashMap<&'static str, &'static Guard>> = LazyLock::new(|| {
+    let mut index = HashMap::new();
+    for guard in rows() {
+        for program in guard.programs.split(", ") {
+            index.entry(program).or_insert(guard);
+        }
+    }
+    index
+});
+
 /// The guard of a command, the one of its subcommand first, and the words
 /// that name it.
 fn find(words: &[String]) -> (&'static Guard, usize) {
@@ -114,8 +278,7 @@ fn find(words: &[String]) -> (&'static Guard, usize) {
         .to_lowercase();
     let versionless =
         program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let rows = || GUARDS.iter().chain(TOOLS);
-    let named = |name: &str| rows().find(|guard| listed(guard.programs, name));
+    let named = |name: &str| INDEX.get(name).copied();
     if let Some(subcommand) = words.get(1) {
         let both = format!("{program} {subcommand}");
         if let Some(guard) = named(&both) {
@@ -124,6 +287,8 @@ fn find(words: &[String]) -> (&'static Guard, usize) {
     }
     let guard = named(&program)
         .or_else(|| named(versionless))
+        // `vim.basic` and its like.
+        .or_else(|| named(program.split('.').next().unwrap_or_default()))
         .unwrap_or(&OTHER);
     (guard, 1)
 }

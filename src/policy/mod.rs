@@ -28,37 +28,42 @@
 //! Decisions are synchronous; the only I/O is that of resolving paths, and of
 //! looking at the names that a glob or a walk would meet.
 
+mod assignment;
 mod bash;
-mod command;
+mod checks;
 mod decide;
 mod exec;
+mod explain;
 mod globs;
 mod guard;
-mod guard_checks;
-mod guard_table;
-mod guard_tools;
 mod lenient;
-mod list;
 mod mode;
+mod named;
 mod options;
+mod order;
 mod pattern;
 mod protect;
 mod repository;
 mod rule;
 mod scope;
+mod shell;
 mod suggest;
 mod sweep;
+mod table;
 mod touched;
 mod tree;
+mod uncertain;
 mod writes;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-pub use command::{NotPlain, literal_words, simple_commands};
-pub use mode::{Mode, OnAsk, UnknownMode};
+pub use explain::{Explanation, Part};
+pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
+pub use named::server_access;
 pub use rule::{Effect, Rule, RuleError};
+pub use shell::{Refusal, literal_words, simple_commands};
 
 use crate::event::Decider;
 use pattern::BoundPattern;
@@ -94,6 +99,8 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// The task file, the run directory, session files: never written by calls.
     pub protected: Vec<PathBuf>,
+    /// Whether commands run in a sandbox; mode `workspace` rests on it.
+    pub sandbox: Enforcement,
 }
 
 /// The answer to a call.
@@ -141,6 +148,7 @@ pub struct Policy {
     permissions: Permissions,
     scope: Scope,
     protections: Protections,
+    sandbox: Enforcement,
     allow: Vec<Bound>,
     ask: Vec<Bound>,
     deny: Vec<Bound>,
@@ -160,6 +168,7 @@ impl Policy {
             workspace,
             home,
             protected,
+            sandbox,
         } = surroundings;
         let scope = Scope::new(
             &workspace,
@@ -170,7 +179,7 @@ impl Policy {
             let bound = rules.iter().map(|rule| Bound {
                 pattern: match &rule.target {
                     Target::Path { pattern, .. } => pattern.clone(),
-                    Target::Bash(_) => None,
+                    Target::Bash(_) | Target::Named(_) => None,
                 }
                 .map(|pattern| pattern.bind(&scope)),
                 rule: rule.clone(),
@@ -183,6 +192,7 @@ impl Policy {
             deny: bind(&permissions.deny),
             protections: Protections::new(&protected, home.as_deref()),
             scope,
+            sandbox,
             permissions,
         }
     }
@@ -190,6 +200,11 @@ impl Policy {
     /// What happens when no rule speaks.
     pub fn mode(&self) -> Mode {
         self.permissions.mode
+    }
+
+    /// Whether commands run in a sandbox.
+    pub fn sandbox(&self) -> Enforcement {
+        self.sandbox
     }
 
     /// What the task allows.

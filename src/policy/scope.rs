@@ -7,6 +7,8 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::shell::UNKNOWN;
+
 /// The directories of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
@@ -172,6 +174,7 @@ fn is_magic(path: &Path) -> bool {
                 name,
                 "self" | "thread-self" | "kcore" | "sys" | "sysrq-trigger"
             ) || name.bytes().all(|byte| byte.is_ascii_digit())
+                || name.contains(UNKNOWN)
         }
         (Some("dev"), Some(name)) => matches!(name, "fd" | "stdin" | "stdout" | "stderr"),
         _ => false,

@@ -43,6 +43,16 @@ pub(crate) fn sweep(words: &[String]) -> Option<Sweep> {
             roots: operands(words).map(str::to_owned).collect(),
             ..everything(words)
         }),
+        // Archives and copies of directories have all that is in them.
+        "tar" | "gtar" | "bsdtar" | "rsync" | "7z" | "7za" | "7zr" => Some(Sweep {
+            roots: operands(words).skip(usize::from(program != "rsync")).map(str::to_owned).collect(),
+            ..everything(words)
+        })
+        .filter(|sweep| !sweep.roots.is_empty()),
+        "zip" if has(words, "rR", &["recurse-paths", "recurse-patterns"]) => Some(Sweep {
+            roots: operands(words).map(str::to_owned).collect(),
+            ..everything(words)
+        }),
         "cp" | "gcp" if has(words, "rRa", &["recursive", "archive"]) => {
             let mut roots: Vec<String> = operands(words).map(str::to_owned).collect();
             // The last one is where the copies go.

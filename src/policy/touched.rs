@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::bash::{CommandLine, base_name};
 use super::guard;
 use super::scope::{Located, Scope, Unresolved, normal};
+use super::shell::UNKNOWN;
 
 /// More possible paths than this are not looked at; the command is refused.
 const TOUCHED_MAX: usize = 2000;
@@ -22,6 +23,13 @@ pub(crate) struct Touched {
     pub(crate) place: Result<Located, Unresolved>,
 }
 
+impl Touched {
+    /// Whether a part of the path is not known.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.text.contains(UNKNOWN)
+    }
+}
+
 /// Which words count as paths when they do not look like one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
@@ -34,16 +42,15 @@ enum Names {
 }
 
 /// What a command may touch; none when there is too much to look at.
-/// `expanded` is what its globs stand for.
 pub(crate) fn touched(
-    command: &CommandLine<'_>,
-    expanded: &[(usize, String)],
+    command: &CommandLine,
     scope: &Scope,
 ) -> Option<Vec<Touched>> {
     let mut found = Vec::new();
-    for (at, name) in expanded {
-        add((name, Some(*at)), Names::All, scope, &mut found)?;
-    }
+    let look = Look {
+        scope,
+        directories: &command.directories,
+    };
     match &command.words {
         Ok(words) => {
             let (program, arguments) = words.split_first()?;
@@ -53,7 +60,7 @@ pub(crate) fn touched(
                 (true, _) => Names::None,
             };
             if program.contains('/') {
-                add((program, Some(0)), Names::All, scope, &mut found)?;
+                add((program, Some(0)), Names::All, &look, &mut found)?;
             }
             for (at, word) in arguments.iter().enumerate() {
                 let names = if at == 0 && names == Names::Existing {
@@ -65,14 +72,14 @@ pub(crate) fn touched(
                     continue;
                 }
                 for part in parts_of(word) {
-                    add((part, Some(at + 1)), names, scope, &mut found)?;
+                    add((part, Some(at + 1)), names, &look, &mut found)?;
                 }
             }
         }
         Err(_) => {
             let outside = |c: char| c.is_whitespace() || ";&|<>()'\"`$=,{}:\\".contains(c);
             for part in command.text.split(outside) {
-                add((part, None), Names::Existing, scope, &mut found)?;
+                add((part, None), Names::Existing, &look, &mut found)?;
             }
         }
     }
@@ -85,6 +92,10 @@ fn leaves_out(program: &str, word: &str) -> bool {
         program,
         "grep" | "egrep" | "fgrep" | "rgrep" | "diff" | "du"
     );
+    // A label of a target: its root is the workspace.
+    if matches!(program, "bazel" | "bazelisk" | "buck2") && word.starts_with("//") {
+        return !word.contains("..") || word.ends_with("...");
+    }
     searches && (word.starts_with("--exclude=") || word.starts_with("--exclude-dir="))
 }
 
@@ -103,49 +114,72 @@ fn parts_of(word: &str) -> Vec<&str> {
     parts
 }
 
+/// Where parts of words are looked for.
+struct Look<'a> {
+    scope: &'a Scope,
+    directories: &'a [PathBuf],
+}
+
 fn add(
     part: (&str, Option<usize>),
     names: Names,
-    scope: &Scope,
+    look: &Look<'_>,
     found: &mut Vec<Touched>,
 ) -> Option<()> {
     let (part, at) = part;
-    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+    // The last is what a process substitution becomes.
+    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/63"];
     if part.is_empty() || part.starts_with('-') || own.contains(&part) {
         return Some(());
     }
     if found.len() >= TOUCHED_MAX {
         return None;
     }
-    let path = match (part.strip_prefix("~/"), &scope.home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => scope.workspace.join(part),
-    };
-    let counts = part.contains(['/', '.'])
-        || match names {
-            Names::All => true,
-            Names::Existing => path.symlink_metadata().is_ok(),
-            Names::None => false,
-        };
-    if !counts {
-        return Some(());
-    }
-    found.push(Touched {
-        text: part.to_owned(),
-        at,
-        place: scope.locate(&normal(&path)),
-    });
-    // The kernel follows a link before it goes up: `link/../x`.
-    if part.contains("..")
-        && let Some(real) = canonical(&path)
-    {
+    for directory in look.directories {
+        let scope = look.scope;
+        // Of processes any is as bad as another.
+        let certain = part.replace(UNKNOWN, "0");
+        let path = at_home(&certain, scope).unwrap_or_else(|| directory.join(&certain));
+        let counts = part.contains(['/', '.', '~', UNKNOWN])
+            || match names {
+                Names::All => true,
+                Names::Existing => path.symlink_metadata().is_ok(),
+                Names::None => false,
+            };
+        if !counts {
+            continue;
+        }
         found.push(Touched {
             text: part.to_owned(),
             at,
-            place: scope.locate(&real),
+            place: scope.locate(&normal(&path)),
         });
+        // The kernel follows a link before it goes up: `link/../x`.
+        if part.contains("..")
+            && let Some(real) = canonical(&path)
+        {
+            found.push(Touched {
+                text: part.to_owned(),
+                at,
+                place: scope.locate(&real),
+            });
+        }
     }
     Some(())
+}
+
+/// What a part with a tilde stands for; the home of somebody else is only
+/// known to be none of the workspace.
+fn at_home(part: &str, scope: &Scope) -> Option<PathBuf> {
+    let rest = part.strip_prefix('~')?;
+    let own = rest.strip_prefix('/').or(rest.is_empty().then_some(rest));
+    match (own, &scope.home) {
+        (Some(below), Some(home)) => Some(home.join(below)),
+        (Some(below), None) => Some(Path::new("/root").join(below)),
+        // `x~` and `~1` are names that files have.
+        (None, _) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => Some(Path::new("/home").join(rest)),
+        (None, _) => None,
+    }
 }
 
 /// The real path of what exists, or of the directory it would be in.

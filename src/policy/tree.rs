@@ -8,7 +8,6 @@ use ignore::WalkBuilder;
 
 use crate::access::{self, Entry, Hidden, Ignoring, Kind, Met, Walk, WalkOptions};
 
-use super::scope::Scope;
 use super::sweep::Sweep;
 
 /// More entries than this are not looked at; the command is refused.
@@ -22,15 +21,12 @@ const STATE: &[&str] = &["/dev", "/proc", "/sys"];
 
 /// The files that a walk meets, real; none when there are too many, or when it
 /// would meet the state of processes.
-pub(crate) fn files(sweep: &Sweep, scope: &Scope) -> Option<Vec<PathBuf>> {
-    let mut roots: Vec<PathBuf> = sweep
-        .roots
-        .iter()
-        .map(|root| scope.workspace.join(root))
-        .filter_map(|root| root.canonicalize().ok())
-        .collect();
-    if sweep.roots.is_empty() {
-        roots.push(scope.real_workspace.clone());
+pub(crate) fn files(sweep: &Sweep, directories: &[PathBuf]) -> Option<Vec<PathBuf>> {
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for directory in directories {
+        let named = sweep.roots.iter().map(|root| directory.join(root));
+        let here = sweep.roots.is_empty().then(|| directory.clone());
+        roots.extend(named.chain(here).filter_map(|root| root.canonicalize().ok()));
     }
     let meets_state = |root: &PathBuf| {
         let mut state = STATE.iter().map(Path::new);

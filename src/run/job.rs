@@ -369,6 +369,7 @@ fn policy(job: &Job, settings: &RunSettings, site: &Site, permissions: Permissio
             workspace: site.workspace.clone(),
             home: settings.environment.home(),
             protected,
+            ..Surroundings::default()
         },
     ))
 }

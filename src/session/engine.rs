@@ -354,7 +354,7 @@ pub(super) fn system_prompt(workbench: &Workbench, tools: &ActiveTools, words: &
 /// What the mode allows, and each rule that allows more.
 fn allowed(policy: &Policy) -> String {
     let rules = &policy.permissions().allow;
-    let mut allowed = policy.mode().allows().to_owned();
+    let mut allowed = policy.mode().allows(policy.sandbox()).to_owned();
     for rule in rules.iter().take(ALLOW_RULES_SHOWN) {
         allowed.push_str(", ");
         allowed.push_str(rule.text());

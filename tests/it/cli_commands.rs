@@ -210,6 +210,137 @@ fn permissions_are_explained_one_by_one() {
 }
 
 #[test]
+fn a_line_is_explained_command_by_command() {
+    let check = |args: &[&str]| {
+        Cli::new()
+            .args([
+                "permissions",
+                "check",
+                "--tool",
+                "Bash",
+                "--allow",
+                "Bash(git log:*)",
+            ])
+            .args(["--input", r#"{"command":"git log -3 | wc -l > out.txt"}"#])
+            .args(args)
+    };
+    let text = check(&[]).expect_code(3).run().stdout;
+    for expect in [
+        "deny\n",
+        "  allow running git log -3  (--allow[0] Bash(git log:*))\n",
+        "  deny  running wc -l  (no rule allows it)\n",
+        "  deny  writing out.txt  (no rule allows it)\n",
+    ] {
+        assert!(text.contains(expect), "{expect}: {text}");
+    }
+    let json = check(&[
+        "--output-format",
+        "json",
+        "--ask",
+        "Bash(wc:*)",
+        "--mode",
+        "accept_edits",
+    ])
+    .expect_code(3)
+    .run();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["decision"], "ask");
+    assert_eq!(json["rule"], "--ask[0] Bash(wc:*)");
+    let parts = json["understood"].as_array().unwrap();
+    let told = |doing: &str| {
+        let part = parts.iter().find(|part| part["doing"] == doing);
+        part.map(|part| part["decision"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(told("running git log -3").as_deref(), Some("allow"));
+    assert_eq!(told("running wc -l").as_deref(), Some("ask"));
+    assert_eq!(told("writing out.txt").as_deref(), Some("allow"));
+}
+
+#[test]
+fn calls_of_other_tools_are_judged_by_what_they_touch() {
+    for (tool, input, rule, expect) in [
+        (
+            "WebFetch",
+            r#"{"url":"https://a.b/c","prompt":"x"}"#,
+            "WebFetch(domain:a.b)",
+            0,
+        ),
+        (
+            "webfetch",
+            r#"{"url":"https://c.d"}"#,
+            "WebFetch(domain:a.b)",
+            3,
+        ),
+        ("WebFetch", r#"{"url":"file:///etc/passwd"}"#, "WebFetch", 2),
+        ("WebFetch", "{}", "WebFetch", 2),
+        ("mcp__a__b", r#"{"x":1}"#, "mcp__a__*", 0),
+        ("MCP__a__b", "{}", "mcp__c", 3),
+        ("mcp__a", "{}", "mcp__a", 2),
+        ("Task", r#"{"subagent_type":"x"}"#, "Task(x)", 0),
+        ("task", r#"{"agent":"y"}"#, "Task(x)", 3),
+        ("Skill", r#"{"name":"x"}"#, "Skill(x)", 0),
+        ("Skill", "{}", "Skill", 2),
+        (
+            "Write",
+            r#"{"file_path":"a.txt","content":"x"}"#,
+            "Edit(a.txt)",
+            0,
+        ),
+        ("Edit", r#"{"file_path":"b.txt"}"#, "Edit(a.txt)", 3),
+        ("GREP", r#"{"pattern":"x"}"#, "Grep", 0),
+    ] {
+        Cli::new()
+            .args(["permissions", "check", "--tool", tool, "--input", input])
+            .args(["--allow", rule])
+            .expect_code(expect)
+            .run();
+    }
+}
+
+#[test]
+fn rules_with_wrong_examples_are_refused_with_their_place() {
+    let task = |list: &str, rule: &str| {
+        let permissions = format!("permissions:\n  {list}:\n    - Read\n    - {rule}\n");
+        plain(OK, &permissions).args(["check", "task.yaml"])
+    };
+    for (list, rule, says) in [
+        (
+            "allow",
+            "{rule: 'Bash(git log:*)', match: [git log -3, git push]}",
+            "`git push` should match",
+        ),
+        (
+            "ask",
+            "{rule: 'Bash(git log:*)', not_match: [git log -3]}",
+            "`git log -3` should not match",
+        ),
+        (
+            "deny",
+            "{rule: 'WebFetch(domain:a.b)', not_match: [c.a.b]}",
+            "`c.a.b` should not match",
+        ),
+        ("deny", "Bash(ls", "has to end with `)`"),
+    ] {
+        let told = task(list, rule).expect_code(65).run().stderr;
+        assert!(told.contains(says), "{told}");
+        assert!(told.contains(&format!("permissions.{list}[1]")), "{told}");
+        assert!(told.contains("task.yaml:"), "{told}");
+    }
+    for (list, rule) in [
+        (
+            "allow",
+            "{rule: 'Bash(git log:*)', match: [git log -3], not_match: [git log --output=x]}",
+        ),
+        (
+            "deny",
+            "{rule: 'Bash(git push:*)', match: [git -C x push], not_match: [git log]}",
+        ),
+    ] {
+        task(list, rule).run();
+    }
+}
+
+#[test]
 fn a_stream_of_questions_is_answered_line_by_line_whatever_is_in_it() {
     let long = format!(
         "{{\"id\":8,\"tool\":\"ls\",\"input\":\"{}\"}}\n",
@@ -228,7 +359,9 @@ not json
     input.extend_from_slice(long.as_bytes());
     input.extend_from_slice(b"\xff\xfe\n");
     input.extend_from_slice(
-        br#"{"id":9,"tool":"bash","input":{"command":"ls"},"policy":{"allow":["((("]}}"#,
+        br#"{"id":9,"tool":"bash","input":{"command":"ls"},"policy":{"allow":["((("]}}
+{"id":10,"tool":"bash","input":{"command":"ls"},"policy":{"ask":["Bash(ls:*)"]},"note":"mine"}
+{"id":11,"tool":"bash","input":{"command":"ls"},"policy":{"alow":["Bash"]}}"#,
     );
     let done = Cli::new()
         .args(["permissions", "check", "--jsonl"])
@@ -259,6 +392,8 @@ not json
         ("null", "deny"),
         ("null", "deny"),
         ("9", "deny"),
+        ("10", "ask"),
+        ("11", "deny"),
     ];
     assert_eq!(told, expect.map(|(id, word)| (id.to_owned(), word)));
     assert!(

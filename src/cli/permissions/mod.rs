@@ -5,13 +5,18 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::event::Reason;
-use crate::policy::{Decision, Mode, Permissions, Policy, Rule, Surroundings, Verdict};
+use crate::policy::{Decision, Explanation, Mode, Permissions, Policy, Rule, Surroundings};
 use crate::report::neutral_text;
 use crate::task;
 use crate::tool::{Place, Toolset};
+
+mod answer;
+mod call;
+
+use call::Call;
 
 use super::console::Console;
 use super::exit::Exit;
@@ -42,13 +47,17 @@ struct CheckCommand {
     #[arg(long, value_name = "TASK.yaml")]
     task: Option<PathBuf>,
 
-    /// What is allowed without a rule: read_only, accept_edits, bypass.
+    /// What is allowed without a rule: read_only, accept_edits, workspace, bypass.
     #[arg(long)]
     mode: Option<Mode>,
 
     /// Allows calls; may be repeated.
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
+
+    /// Wants somebody to be asked about calls; may be repeated.
+    #[arg(long, value_name = "RULE")]
+    ask: Vec<String>,
 
     /// Denies calls; may be repeated.
     #[arg(long, value_name = "RULE")]
@@ -62,7 +71,7 @@ struct CheckCommand {
     #[arg(long, value_name = "JSON", required_unless_present = "jsonl")]
     input: Option<String>,
 
-    /// Reads calls from standard input, one {"id","policy":{"allow","deny"},"tool","input"} a line.
+    /// Reads calls from standard input, one {"id","policy":{"allow","ask","deny"},"tool","input"} a line.
     #[arg(long, conflicts_with_all = ["tool", "input"])]
     jsonl: bool,
 
@@ -75,9 +84,8 @@ struct CheckCommand {
     directory: Option<PathBuf>,
 }
 
-/// One line of the stream.
+/// One line of the stream. Whatever else is in it is its author's own.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Question {
     id: Value,
     #[serde(default)]
@@ -94,6 +102,8 @@ struct QuestionPolicy {
     mode: Option<Mode>,
     #[serde(default)]
     allow: Vec<String>,
+    #[serde(default)]
+    ask: Vec<String>,
     #[serde(default)]
     deny: Vec<String>,
 }
@@ -157,6 +167,7 @@ impl CheckCommand {
         let malformed =
             |error: crate::policy::RuleError| (Reason::Usage, format!("agent: {error}\n"));
         add_rules(&mut permissions.allow, &self.allow, "--allow").map_err(malformed)?;
+        add_rules(&mut permissions.ask, &self.ask, "--ask").map_err(malformed)?;
         add_rules(&mut permissions.deny, &self.deny, "--deny").map_err(malformed)?;
         let names: Vec<String> = Toolset::BUILT_IN.iter().map(ToString::to_string).collect();
         Ok(Bench {
@@ -179,19 +190,19 @@ impl CheckCommand {
                 return Exit::Reason(Reason::Usage);
             }
         };
-        let decision = match bench.decide(bench.permissions.clone(), tool, &input) {
-            Ok(decision) => decision,
+        let explanation = match bench.explain(tool, &input) {
+            Ok(explanation) => explanation,
             Err(message) => {
                 console.complain(&format!("agent: {message}\n"));
                 return Exit::Reason(Reason::Usage);
             }
         };
         if self.output_format == OutputFormat::Text {
-            console.print_text(&explain(&decision));
+            console.print_text(&answer::text(&explanation));
         } else {
-            console.print_json(&format!("{}\n", answer(&decision, None)));
+            console.print_json(&format!("{}\n", answer::document(&explanation)));
         }
-        if decision.verdict == Verdict::Allow {
+        if explanation.decision.is_allowed() {
             Exit::Done
         } else {
             Exit::Refused
@@ -251,45 +262,36 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Next> {
 }
 
 impl Bench {
-    fn decide(
-        &self,
-        permissions: Permissions,
-        tool: &str,
-        input: &Value,
-    ) -> Result<Decision, String> {
-        let known = self.tools.find(&tool.to_ascii_lowercase()).ok_or_else(|| {
-            format!(
-                "there is no tool `{tool}`; there are {}",
-                self.tools.names().join(", ")
-            )
-        })?;
-        if !input.is_object() {
-            return Err("the input of a call is a JSON object".to_owned());
-        }
-        let place = Place {
-            workspace: self.workspace.clone(),
-            home: self.home.clone(),
-        };
-        let accesses = known.accesses(input, &place)?;
-        let policy = Policy::new(
+    fn policy(&self, permissions: Permissions) -> Policy {
+        Policy::new(
             permissions,
             Surroundings {
                 workspace: self.workspace.clone(),
                 home: self.home.clone(),
                 protected: self.protected.clone(),
+                ..Surroundings::default()
             },
-        );
-        Ok(policy.decide(&known.spec().name, &accesses))
+        )
+    }
+
+    fn call(&self, tool: &str, input: &Value) -> Result<Call, String> {
+        let place = Place {
+            workspace: self.workspace.clone(),
+            home: self.home.clone(),
+        };
+        call::read(tool, input, &self.tools, &place)
+    }
+
+    fn explain(&self, tool: &str, input: &Value) -> Result<Explanation, String> {
+        let call = self.call(tool, input)?;
+        let policy = self.policy(self.permissions.clone());
+        Ok(policy.explain(&call.tool, &call.accesses))
     }
 
     fn answer_line(&self, line: &[u8]) -> Value {
         let refuse = |why: String| {
-            json!({
-                "id": id_of(line),
-                "decision": "deny",
-                "rule": null,
-                "reason": format!("the question cannot be understood: {why}"),
-            })
+            let reason = format!("the question cannot be understood: {why}");
+            answer::refusal(&id_of(line), &reason)
         };
         if line.len() > LINE_BYTES_MAX {
             return refuse(format!("it is over {LINE_BYTES_MAX} bytes"));
@@ -298,27 +300,30 @@ impl Bench {
             Ok(question) => question,
             Err(error) => return refuse(error.to_string()),
         };
+        match self.answer(&question) {
+            Ok(decision) => answer::line(&question.id, &decision),
+            Err(reason) => answer::refusal(&question.id, &reason),
+        }
+    }
+
+    fn answer(&self, question: &Question) -> Result<Decision, String> {
         let mut permissions = self.permissions.clone();
-        if let Some(mode) = question.policy.mode {
-            permissions.mode = mode;
+        let QuestionPolicy {
+            mode,
+            allow,
+            ask,
+            deny,
+        } = &question.policy;
+        permissions.mode = mode.unwrap_or(permissions.mode);
+        for (rules, texts, origin) in [
+            (&mut permissions.allow, allow, "policy.allow"),
+            (&mut permissions.ask, ask, "policy.ask"),
+            (&mut permissions.deny, deny, "policy.deny"),
+        ] {
+            add_rules(rules, texts, origin).map_err(|error| error.to_string())?;
         }
-        let decision = add_rules(
-            &mut permissions.allow,
-            &question.policy.allow,
-            "policy.allow",
-        )
-        .and_then(|()| add_rules(&mut permissions.deny, &question.policy.deny, "policy.deny"))
-        .map_err(|error| error.to_string())
-        .and_then(|()| self.decide(permissions, &question.tool, &question.input));
-        match decision {
-            Ok(decision) => answer(&decision, Some(question.id)),
-            Err(message) => json!({
-                "id": question.id,
-                "decision": "deny",
-                "rule": null,
-                "reason": message,
-            }),
-        }
+        let call = self.call(&question.tool, &question.input)?;
+        Ok(self.policy(permissions).decide(&call.tool, &call.accesses))
     }
 }
 
@@ -340,43 +345,4 @@ fn id_of(line: &[u8]) -> Value {
         .ok()
         .and_then(|value| value.get("id").cloned())
         .unwrap_or_default()
-}
-
-/// The decision by the task's own words: an ask rule stays visible, though
-/// nobody is there to be asked.
-fn word(decision: &Decision) -> &'static str {
-    let asked = decision
-        .rule
-        .as_ref()
-        .is_some_and(|rule| rule.starts_with("permissions.ask"));
-    match decision.verdict {
-        Verdict::Allow => "allow",
-        Verdict::Deny | Verdict::Fail if asked => "ask",
-        Verdict::Deny | Verdict::Fail => "deny",
-    }
-}
-
-fn answer(decision: &Decision, id: Option<Value>) -> Value {
-    let mut answer = json!({
-        "decision": word(decision),
-        "by": decision.by,
-        "rule": decision.rule,
-        "reason": decision.reason,
-        "suggestedRule": decision.suggested_rule,
-    });
-    if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
-        fields.shift_insert(0, "id".to_owned(), id);
-    }
-    answer
-}
-
-fn explain(decision: &Decision) -> String {
-    let mut text = format!("{}\n  {}\n", word(decision), decision.reason);
-    if let Some(rule) = &decision.rule {
-        text.push_str(&format!("  decided by {rule}\n"));
-    }
-    if let Some(rule) = &decision.suggested_rule {
-        text.push_str(&format!("  would be allowed by {rule}\n"));
-    }
-    text
 }

@@ -1,0 +1,153 @@
+//! Simple commands: assignments, words, redirections.
+
+use std::rc::Rc;
+
+use super::read::{Reader, Within};
+use super::syntax::{Assigned, Assignment, Command, Kind, Piece, Word};
+use super::{Refusal, refuse};
+
+/// Builtins whose arguments are read as assignments.
+pub(super) const DECLARING: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
+
+impl Reader<'_> {
+    /// The simple command, or the function definition, that begins here.
+    pub(super) fn simple(&mut self) -> Result<Command, Refusal> {
+        let mut assignments = Vec::new();
+        let mut words: Vec<Word> = Vec::new();
+        let mut redirections = Vec::new();
+        loop {
+            self.skip_blanks();
+            if self.peek() == Some('#') {
+                break;
+            }
+            if let Some(redirection) = self.redirection()? {
+                redirections.push(redirection);
+                continue;
+            }
+            let Some(mut word) = self.word(Within::Command)? else {
+                break;
+            };
+            if self.peek() == Some('(') {
+                let declares = words
+                    .first()
+                    .and_then(Word::bare)
+                    .is_some_and(|word| DECLARING.contains(&word));
+                if is_array_begin(&word) && (words.is_empty() || declares) {
+                    self.at += 1;
+                    word.array = Some(Rc::new(self.elements()?));
+                } else {
+                    let alone = words.is_empty() && assignments.is_empty() && redirections.is_empty();
+                    return self.definition(word.bare().filter(|_| alone));
+                }
+            }
+            match split_assignment(&word)? {
+                Some(assignment) if words.is_empty() => assignments.push(assignment),
+                _ => words.push(word),
+            }
+        }
+        if assignments.is_empty() && words.is_empty() && redirections.is_empty() {
+            return refuse("a command is missing");
+        }
+        Ok(Command {
+            kind: Kind::Simple { assignments, words },
+            redirections,
+        })
+    }
+
+    /// `name()` and its body.
+    fn definition(&mut self, name: Option<&str>) -> Result<Command, Refusal> {
+        let Some(name) = name.map(str::to_owned) else {
+            return refuse("a parenthesis stands where none can");
+        };
+        self.at += 1;
+        self.skip_blanks();
+        if !self.eat(")") {
+            return refuse("a parenthesis stands where none can");
+        }
+        let kind = self.function_body(name)?;
+        Ok(Command {
+            kind,
+            redirections: Vec::new(),
+        })
+    }
+
+    /// The elements of an array, up to the `)`.
+    fn elements(&mut self) -> Result<Vec<Word>, Refusal> {
+        let mut elements = Vec::new();
+        loop {
+            self.skip_lines()?;
+            if self.eat(")") {
+                return Ok(elements);
+            }
+            match self.word(Within::Command)? {
+                Some(word) => elements.push(word),
+                None => return refuse("an array is not closed"),
+            }
+        }
+    }
+}
+
+/// Whether a word is `name=` or `name+=`, which a parenthesis may follow.
+fn is_array_begin(word: &Word) -> bool {
+    word.bare().is_some_and(|text| {
+        let name = text.strip_suffix('=').map(|name| name.strip_suffix('+').unwrap_or(name));
+        name.is_some_and(is_name)
+    })
+}
+
+/// Whether a text is a variable's name.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The assignment that a word is before a command.
+pub(super) fn split_assignment(word: &Word) -> Result<Option<Assignment>, Refusal> {
+    let Some(Piece::Text {
+        text,
+        quoted: false,
+    }) = word.pieces.first()
+    else {
+        return Ok(None);
+    };
+    let opened = text.find('[').filter(|at| text.get(..*at).is_some_and(is_name));
+    let Some(equals) = text.find('=') else {
+        // `a[$i]=x` is an assignment too, as far as bash can tell.
+        return match opened {
+            Some(_) if word.pieces.len() > 1 => refuse("it may assign to an element by a subscript"),
+            _ => Ok(None),
+        };
+    };
+    let target = text.get(..equals).unwrap_or_default();
+    let append = target.ends_with('+');
+    let target = target.strip_suffix('+').unwrap_or(target);
+    let (name, subscript) = match target.split_once('[') {
+        Some((name, rest)) => match rest.strip_suffix(']') {
+            Some(subscript) => (name, Some(subscript.to_owned())),
+            None if is_name(name) => return refuse("it may assign to an element by a subscript"),
+            None => return Ok(None),
+        },
+        None => (target, None),
+    };
+    if !is_name(name) {
+        return Ok(None);
+    }
+    let value = match &word.array {
+        Some(elements) => Assigned::Array(elements.as_ref().clone()),
+        None => {
+            let mut value = word.clone();
+            if let Some(Piece::Text { text, .. }) = value.pieces.first_mut() {
+                text.drain(..=equals);
+            }
+            value.pieces.retain(|piece| !matches!(piece, Piece::Text { text, quoted: false } if text.is_empty()));
+            Assigned::Scalar(value)
+        }
+    };
+    Ok(Some(Assignment {
+        name: name.to_owned(),
+        subscript,
+        append,
+        value,
+    }))
+}

@@ -1,0 +1,94 @@
+//! Words that nobody knows before a command runs (`"$f"`, `$(…)`, what `xargs`
+//! appends): where an allow rule may cover them.
+//!
+//! Such a word could turn out to be an option. That is harmless for programs
+//! that have no option by which they run, write or load something, behind `--`,
+//! and as the value of an option that takes any text. What the word names may
+//! then be any file, which is why it is never covered for a program that writes.
+
+use super::bash::base_name;
+use super::shell::UNKNOWN;
+
+/// Programs without options that run, write or load.
+const TAME: &[&str] = &[
+    "basename", "cat", "cksum", "cmp", "comm", "cut", "df", "dirname", "du", "echo", "egrep", "expand", "expr",
+    "false", "fgrep", "fold", "grep", "head", "hexdump", "join", "ls", "md5sum", "nl", "od", "paste", "pwd",
+    "readlink", "realpath", "rev", "seq", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
+    "sleep", "stat", "strings", "tac", "tail", "tr", "true", "type", "unexpand", "wc", "which",
+];
+
+/// Programs with a text of their own language among their words, of which no
+/// part may be unknown.
+const CODE: &[&str] = &["awk", "gawk", "gsed", "jq", "mawk", "nawk", "sed", "yq"];
+
+/// Options that take any text, of programs or of `program subcommand`.
+const TAKES_TEXT: &[(&str, &[&str])] = &[
+    ("git commit", &["-m", "--message", "--author", "--date"]),
+    ("git tag", &["-m", "--message"]),
+    ("git log", &["--author", "--grep", "--since", "--until", "-n"]),
+    ("cargo", &["-p", "--package", "--test", "--bin", "--example", "--features", "-j"]),
+    ("pytest", &["-k", "-m", "-n"]),
+    ("go", &["-run", "-count", "-timeout"]),
+    ("make", &["-j"]),
+    ("find", &["-name", "-iname", "-path", "-type", "-mtime", "-maxdepth", "-mindepth", "-size", "-newer"]),
+    ("rg", &["-e", "-g", "-t", "-A", "-B", "-C", "-m"]),
+    ("sort", &["-k", "-t"]),
+];
+
+/// Whether a rule may cover the unknown parts of a command.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(words: &[String]) -> Result<(), String> {
+    let program = words.first().map_or("", |word| base_name(word));
+    let mut operands = false;
+    for (at, word) in words.iter().enumerate().skip(1) {
+        operands |= word == "--";
+        let Some(mark) = word.find(UNKNOWN) else {
+            continue;
+        };
+        if CODE.contains(&program) {
+            return Err(format!("a part of what `{program}` gets is not known before it runs"));
+        }
+        let printf = program == "printf" && at > 1;
+        if is_tame(program) || printf || operands || takes_text(words, at) {
+            continue;
+        }
+        let value = word.starts_with("--") && word.find('=').is_some_and(|equals| equals < mark);
+        if mark == 0 || (word.starts_with('-') && !value) {
+            return Err(format!(
+                "a word of `{program}` is not known before it runs and could be an option; write the value, or put \
+                 `--` before it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a program has no option that runs, writes or loads.
+pub(crate) fn is_tame(program: &str) -> bool {
+    TAME.contains(&program)
+}
+
+/// Whether the word before is an option that takes any text.
+fn takes_text(words: &[String], at: usize) -> bool {
+    let before = words.get(at - 1).map_or("", String::as_str);
+    let program = words.first().map_or("", |word| base_name(word));
+    let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
+    let mut known = TAKES_TEXT.iter();
+    known.any(|(of, options)| (*of == program || *of == both) && options.contains(&before))
+}
+
+/// Whether a word may turn out to be another.
+pub(crate) fn may_be(have: &str, want: &str) -> bool {
+    let Some((begin, rest)) = have.split_once(UNKNOWN) else {
+        return have == want;
+    };
+    let end = rest.rsplit(UNKNOWN).next().unwrap_or_default();
+    want.starts_with(begin) && want.ends_with(end)
+}
+
+/// Whether a word may turn out to be an option.
+pub(crate) fn may_be_option(word: &str) -> bool {
+    word.starts_with(UNKNOWN)
+}
