@@ -358,7 +358,7 @@ fn guarded() -> Scene {
     let root = scene.root().to_owned();
     scene.permit = Permit::new(move |access| match access {
         Access::Read(path) | Access::Write(path) => path.starts_with(&root),
-        Access::Exec(_) => false,
+        _ => false,
     });
     scene
 }
