@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bash::{CommandLine, base_name};
+use super::bash::base_name;
+use super::command::CommandLine;
 use super::guard;
 use super::scope::{Located, Scope, Unresolved, normal};
 use super::shell::UNKNOWN;
@@ -42,10 +43,7 @@ enum Names {
 }
 
 /// What a command may touch; none when there is too much to look at.
-pub(crate) fn touched(
-    command: &CommandLine,
-    scope: &Scope,
-) -> Option<Vec<Touched>> {
+pub(crate) fn touched(command: &CommandLine, scope: &Scope) -> Option<Vec<Touched>> {
     let mut found = Vec::new();
     let look = Look {
         scope,
@@ -124,7 +122,13 @@ fn add(
 ) -> Option<()> {
     let (part, at) = part;
     // The last is what a process substitution becomes.
-    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/63"];
+    let own = [
+        "/dev/null",
+        "/dev/stdin",
+        "/dev/stdout",
+        "/dev/stderr",
+        "/dev/fd/63",
+    ];
     if part.is_empty() || part.starts_with('-') || own.contains(&part) {
         return Some(());
     }
@@ -137,9 +141,10 @@ fn add(
         let certain = part.replace(UNKNOWN, "0");
         let path = match (certain.strip_prefix("~/"), &scope.home) {
             (Some(rest), Some(home)) => home.join(rest),
+            (None, Some(home)) if certain == "~" => home.clone(),
             _ => directory.join(&certain),
         };
-        let counts = part.contains(['/', '.', UNKNOWN])
+        let counts = part.contains(['/', '.', '~', UNKNOWN])
             || match names {
                 Names::All => true,
                 Names::Existing => path.symlink_metadata().is_ok(),
