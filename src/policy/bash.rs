@@ -1,141 +1,10 @@
 //! What `Bash(...)` rules match: strictly when they allow, laxly when they deny.
 
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
-
-use super::globs;
+use super::command::CommandLine;
 use super::guard::{self, Reach};
 use super::options::has_option;
-use super::shell::{self, NUMBER, Outer, Refusal, Simple, UNKNOWN, literal_words};
+use super::shell::{UNKNOWN, literal_words};
 use super::uncertain;
-
-/// A command, looked at once.
-#[derive(Debug)]
-pub(crate) struct CommandLine {
-    /// As it can be written in a line.
-    pub(crate) text: String,
-    /// Its words, names of files in the place of globs.
-    pub(crate) words: Result<Vec<String>, Refusal>,
-    /// The words as a deny rule sees them: numbers that are not known are any.
-    lax: Option<Vec<String>>,
-    /// The words without the commands in them, when there are some.
-    own: Option<Vec<String>>,
-    /// Whether it needs no rule.
-    pub(crate) free: bool,
-    /// The commands that run it.
-    outer: Option<Rc<Outer>>,
-    /// Where it may run; absolute.
-    pub(crate) directories: Vec<PathBuf>,
-    /// Whether a word of it was a glob.
-    pub(crate) had_globs: bool,
-    /// Whether a name that a glob stands for could look like an option.
-    pub(crate) loose_glob: bool,
-    /// Whether a pipe or a here-document feeds it.
-    fed: bool,
-}
-
-impl CommandLine {
-    /// A line that should be one command, as rules and their examples say it.
-    pub(crate) fn new(text: &str) -> Self {
-        let one = shell::analyse(text, Path::new("/")).and_then(|mut analysis| {
-            let command = analysis.commands.pop();
-            match command.filter(|_| analysis.commands.is_empty() && analysis.openings.is_empty()) {
-                Some(only) if only.globs.is_empty() => Ok(only),
-                _ => Err(Refusal {
-                    reason: "it is not one plain command".to_owned(),
-                }),
-            }
-        });
-        match one {
-            Ok(only) => Self {
-                text: text.trim().to_owned(),
-                ..Self::of(only)
-            },
-            Err(refusal) => Self::unclear(text, refusal, Vec::new()),
-        }
-    }
-
-    /// One command of a line.
-    pub(crate) fn of(simple: Simple) -> Self {
-        let had_globs = !simple.globs.is_empty();
-        let mut patterns = simple.globs.iter().filter_map(|glob| simple.words.get(glob.at));
-        let loose_glob = patterns.any(|pattern| pattern.starts_with(['*', '?', '[', '-']));
-        let words = with_names(&simple);
-        let replaced = |words: &[String], by: &str| words.iter().map(|word| word.replace(NUMBER, by)).collect();
-        let numbers = words.as_ref().is_ok_and(|words| words.iter().any(|word| word.contains(NUMBER)));
-        let any = UNKNOWN.to_string();
-        Self {
-            text: simple.text,
-            lax: words.as_ref().ok().filter(|_| numbers).map(|words| replaced(words, &any)),
-            words: words.map(|words| replaced(&words, "0")),
-            own: simple.own.map(|own| replaced(&own, "0")),
-            free: simple.free,
-            outer: simple.outer,
-            directories: simple.directories,
-            had_globs,
-            loose_glob,
-            fed: simple.fed,
-        }
-    }
-
-    /// A line of which cannot be said what it runs.
-    pub(crate) fn unclear(text: &str, refusal: Refusal, directories: Vec<PathBuf>) -> Self {
-        Self {
-            text: text.to_owned(),
-            words: Err(refusal),
-            lax: None,
-            own: None,
-            free: false,
-            outer: None,
-            directories,
-            had_globs: false,
-            loose_glob: false,
-            fed: false,
-        }
-    }
-
-    /// The words that a rule has to cover.
-    pub(crate) fn own_words<'a>(&'a self, words: &'a [String]) -> &'a [String] {
-        self.own.as_deref().unwrap_or(words)
-    }
-
-    /// The words of the commands that run it, each with how many of them
-    /// precede this command's own when those are their last.
-    fn outers(&self) -> Vec<(&[String], Option<usize>)> {
-        let mut found = Vec::new();
-        let mut before = Some(0);
-        let mut outer = self.outer.as_ref();
-        while let Some(next) = outer {
-            before = before.and_then(|before| Some(before + next.inner_at?));
-            found.push((next.words.as_slice(), before));
-            outer = next.outer.as_ref();
-        }
-        found
-    }
-}
-
-/// The words of a command with the names that its globs stand for.
-fn with_names(simple: &Simple) -> Result<Vec<String>, Refusal> {
-    if simple.globs.is_empty() {
-        return Ok(simple.words.clone());
-    }
-    let mut words = Vec::new();
-    for (at, word) in simple.words.iter().enumerate() {
-        let Some(glob) = simple.globs.iter().find(|glob| glob.at == at) else {
-            words.push(word.clone());
-            continue;
-        };
-        let names = globs::expand(word, &simple.directories)?;
-        let split = |name: &String| glob.splits && name.contains([' ', '\t', '\n', '*', '?', '[']);
-        if names.iter().any(|name| name != word && split(name)) {
-            return Err(Refusal {
-                reason: format!("a name that `{word}` stands for would be split; quote the variable"),
-            });
-        }
-        words.extend(names);
-    }
-    Ok(words)
-}
 
 /// What a `Bash` rule matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,7 +101,10 @@ impl BashPattern {
         }
         if let Self::Exact(exact) = self
             && ((exact == words && !command.had_globs)
-                || command.outers().iter().any(|(outer, _)| *outer == exact.as_slice()))
+                || command
+                    .outers()
+                    .iter()
+                    .any(|(outer, _)| *outer == exact.as_slice()))
         {
             return Coverage::Exactly;
         }
@@ -240,7 +112,7 @@ impl BashPattern {
             return Coverage::No;
         };
         let own = command.own_words(words);
-        if command.fed && own.len() == 1 && !guard::is_known(own) {
+        if command.is_fed() && own.len() == 1 && !guard::is_known(own) {
             return Coverage::Refused("the program may run what is piped to it".to_owned());
         }
         match guard::check(own, spelled).and_then(|reach| uncertain::check(own).map(|()| reach)) {
@@ -301,14 +173,15 @@ impl BashPattern {
             Self::Verbatim(_) | Self::Exact(_) | Self::Words(_) => {}
         }
         let program = self.program();
-        let words = command.words.as_ref().map(|words| command.lax.as_ref().unwrap_or(words));
-        match words {
+        match &command.words {
             // What it runs is looked at by itself.
-            Ok(words) if command.free => self
-                .is_about(words)
-                .then(|| "this command is".to_owned()),
-            Ok(words) => (self.is_about(words) || self.forbids_nested(command.own_words(words), 0))
-                .then(|| "this command is, or may run what is".to_owned()),
+            Ok(words) if command.free => {
+                let about = self.is_about(command.lax_words(words));
+                about.then(|| "this command is".to_owned())
+            }
+            Ok(words) => (self.is_about(command.lax_words(words))
+                || self.forbids_nested(command.own_words(words), 0))
+            .then(|| "this command is, or may run what is".to_owned()),
             Err(not_plain) => {
                 if vetted && !program.is_some_and(|program| has_token(&command.text, program)) {
                     return None;
@@ -358,8 +231,13 @@ impl BashPattern {
             // One word is no more than a program's name, which was looked at.
             Ok(nested) if nested.len() == 1 => false,
             // `--run='git push'` is no command, and has one.
-            Ok(nested) if nested.first().is_some_and(|first| first.starts_with('-') || first.contains('=')) => {
-                self.program().is_none_or(|program| has_token(word, program))
+            Ok(nested)
+                if nested
+                    .first()
+                    .is_some_and(|first| first.starts_with('-') || first.contains('=')) =>
+            {
+                self.program()
+                    .is_none_or(|program| has_token(word, program))
             }
             Ok(nested) => self.forbids_words(&nested, depth + 1),
             Err(_) if runs_text => !harmless_argument(word),

@@ -24,7 +24,10 @@ pub(super) enum Judged<'a> {
         by_command: Option<String>,
     },
     /// A redirection to a path of which a part is not known.
-    Somewhere { kind: PathAccess, text: String },
+    Somewhere {
+        kind: PathAccess,
+        text: String,
+    },
     Exec(Exec),
     Named(&'a Access),
 }
@@ -72,7 +75,11 @@ impl Policy {
                 Access::Exec(text) => {
                     let line = self.line(text);
                     exact = exact.or(line.exact.filter(|_| accesses.len() == 1));
-                    judged.extend(line.openings.iter().flat_map(|opening| self.opening(opening)));
+                    judged.extend(
+                        line.openings
+                            .iter()
+                            .flat_map(|opening| self.opening(opening)),
+                    );
                     judged.extend(line.commands.into_iter().map(Judged::Exec));
                 }
                 Access::Network(_)
@@ -198,7 +205,11 @@ impl Policy {
     ) -> Decision {
         let protected = place.is_none_or(|place| self.protections.of(kind, place).is_some());
         match rule.filter(|_| !granted.is_allowed() && !protected) {
-            Some(rule) => allow(Decider::Rule, Some(rule.clone()), format!("allowed by {rule}")),
+            Some(rule) => allow(
+                Decider::Rule,
+                Some(rule.clone()),
+                format!("allowed by {rule}"),
+            ),
             None => granted,
         }
     }
@@ -220,7 +231,10 @@ impl Policy {
             let reason = format!("allowed by mode {}", self.permissions.mode);
             return allow(Decider::Mode, None, reason);
         }
-        let why = format!("{} is not allowed: a part of it is not known before it runs", doing(kind, text));
+        let why = format!(
+            "{} is not allowed: a part of it is not known before it runs",
+            doing(kind, text)
+        );
         self.refused(Decider::Policy, &why, None)
     }
 
@@ -245,7 +259,10 @@ impl Policy {
             (Target::Named(pattern), Judged::Named(access)) => pattern
                 .denies(access)
                 .then(|| format!("{} is", named::doing(access))),
-            (Target::Bash(_), Judged::Named(_) | Judged::Path { .. } | Judged::Somewhere { .. })
+            (
+                Target::Bash(_),
+                Judged::Named(_) | Judged::Path { .. } | Judged::Somewhere { .. },
+            )
             | (Target::Path { .. }, Judged::Named(_))
             | (
                 Target::Named(_),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bash::{CommandLine, Coverage, base_name};
+use super::bash::{Coverage, base_name};
+use super::command::CommandLine;
 use super::decide::allow;
 use super::guard::{self, Reach};
 use super::order;
@@ -14,12 +15,15 @@ use super::suggest;
 use super::sweep::sweep;
 use super::touched::{Touched, touched};
 use super::tree;
+use super::uncertain;
 use super::writes;
 use super::{Bound, Decision, Policy};
 use crate::event::Decider;
 
 /// Programs whose words are texts and not paths.
-const PRINTERS: &[&str] = &["basename", "dirname", "echo", "expr", "printf", "seq", "sleep", "tr"];
+const PRINTERS: &[&str] = &[
+    "basename", "dirname", "echo", "expr", "printf", "seq", "sleep", "tr",
+];
 
 /// A line that a call wants to run, looked at once.
 pub(super) struct Line {
@@ -28,6 +32,9 @@ pub(super) struct Line {
     /// The rule that allows exactly this text.
     pub(super) exact: Option<String>,
 }
+
+/// A path that a redirection may open, and where it leads.
+pub(super) type Opened = (PathBuf, Result<Located, Unresolved>);
 
 /// A command that a call wants to run, looked at once.
 pub(super) struct Exec {
@@ -62,7 +69,9 @@ impl Exec {
 
     pub(super) fn program(&self) -> &str {
         let words = self.command.words.as_ref().ok();
-        words.and_then(|words| words.first()).map_or("", |word| base_name(word))
+        words
+            .and_then(|words| words.first())
+            .map_or("", |word| base_name(word))
     }
 }
 
@@ -93,14 +102,21 @@ impl Policy {
         let mut analysis = analysis;
         if analysis.commands.is_empty() && analysis.openings.is_empty() {
             // Nothing but assignments: as if it were the command that does nothing.
-            analysis.commands.push(shell::Simple::nothing(&self.scope.workspace));
+            analysis
+                .commands
+                .push(shell::Simple::nothing(&self.scope.workspace));
         }
         let alone = analysis.commands.len() == 1 && analysis.openings.is_empty();
         let line = (!alone).then(|| text.to_owned());
         let commands = analysis.commands.into_iter().map(CommandLine::of);
-        let mut commands: Vec<Exec> = commands.map(|command| self.exec(command, line.clone())).collect();
+        let mut commands: Vec<Exec> = commands
+            .map(|command| self.exec(command, line.clone()))
+            .collect();
         order::check(&mut commands);
-        if [&self.ask, &self.deny].iter().any(|rules| exactly(rules).is_some()) {
+        if [&self.ask, &self.deny]
+            .iter()
+            .any(|rules| exactly(rules).is_some())
+        {
             // A rule about this very text is about the text.
             commands.push(unclear(shell::Refusal {
                 reason: "a rule names exactly this text".to_owned(),
@@ -147,7 +163,10 @@ impl Policy {
             spelled,
             touched: touched(&command, &self.scope),
             reads_only: reach.is_ok_and(|reach| reach == Ok(Reach::Read)),
-            walked: walk.map_or_else(|| Some(Vec::new()), |walk| tree::files(&walk, &command.directories)),
+            walked: walk.map_or_else(
+                || Some(Vec::new()),
+                |walk| tree::files(&walk, &command.directories),
+            ),
             command,
             vetted,
             line,
@@ -156,7 +175,7 @@ impl Policy {
 
     /// The paths that a redirection may open, as named and located; an error
     /// when that is not known.
-    pub(super) fn opened(&self, opening: &Opening) -> Result<Vec<(PathBuf, Result<Located, Unresolved>)>, String> {
+    pub(super) fn opened(&self, opening: &Opening) -> Result<Vec<Opened>, String> {
         if opening.path.contains(shell::UNKNOWN) {
             return Err(opening.path.replace(shell::UNKNOWN, "…"));
         }
@@ -168,6 +187,7 @@ impl Policy {
         for directory in &opening.directories {
             let path = match (named.strip_prefix("~/"), &self.scope.home) {
                 (Some(rest), Some(home)) => home.join(rest),
+                (None, Some(home)) if named == "~" => home.clone(),
                 _ => directory.join(&named),
             };
             let mut places = vec![normal(&path)];
@@ -252,8 +272,7 @@ impl Policy {
                 .all(|bound| !matches!(bound.rule.target, Target::Bash(_)))
         });
         Decision {
-            suggested_rule: suggest::exact_line_rule(line)
-                .filter(|_| no_denials),
+            suggested_rule: suggest::exact_line_rule(line).filter(|_| no_denials),
             ..decision
         }
     }
@@ -332,15 +351,25 @@ impl Policy {
 
     /// Whether a builtin that only computes may run: `cd` stays inside.
     fn grant_free(&self, exec: &Exec) -> Decision {
-        let free = allow(Decider::Policy, None, "it runs nothing by itself".to_owned());
-        if exec.program() != "cd" || self.permissions.mode.runs_commands(self.sandbox) || self.any_command().is_some() {
+        let free = allow(
+            Decider::Policy,
+            None,
+            "it runs nothing by itself".to_owned(),
+        );
+        if exec.program() != "cd"
+            || self.permissions.mode.runs_commands(self.sandbox)
+            || self.any_command().is_some()
+        {
             return free;
         }
         let operands = exec.command.words.iter().flatten().skip(1);
         let target = operands.filter(|word| !word.starts_with('-')).last();
         let leads_out = |directory: &PathBuf| {
             let path = normal(&directory.join(target.map_or("", String::as_str)));
-            !self.scope.locate(&path).is_ok_and(|place| self.scope.contains(&place.real))
+            !self
+                .scope
+                .locate(&path)
+                .is_ok_and(|place| self.scope.contains(&place.real))
         };
         if exec.command.directories.iter().any(leads_out) {
             let why = format!("`{}` leaves the workspace", exec.command.text);
@@ -421,10 +450,17 @@ impl Policy {
             return Some(format!("it would run in {shown}, outside the workspace"));
         }
         let words = exec.command.words.as_deref().unwrap_or_default();
-        let unnamed = |touched: &&Touched| touched.is_uncertain() && !guard::has_subcommands(words);
+        let unnamed = |touched: &&Touched| {
+            let text = touched
+                .at
+                .is_some_and(|at| uncertain::takes_text(words, at));
+            touched.is_uncertain() && !text && !guard::has_subcommands(words)
+        };
         if let Some(uncertain) = exec.touched.iter().flatten().find(unnamed) {
             let text = &uncertain.text;
-            return Some(format!("it is not known where `{text}` is, and the program may write there"));
+            return Some(format!(
+                "it is not known where `{text}` is, and the program may write there"
+            ));
         }
         let outside = exec.touched.iter().flatten().find(|touched| {
             !touched

@@ -59,8 +59,14 @@ fn expand_in(glob: &str, directory: &Path) -> Option<Vec<String>> {
             let matcher = matcher(part)?;
             let names = names_in(&normal(&directory.join(&stem)), &mut left)?;
             // Bash leaves hidden names out unless the glob says the dot.
-            let meant = names.iter().filter(|name| part.starts_with('.') || !name.starts_with('.'));
-            next.extend(meant.filter(|name| matcher.is_match(Path::new(name))).map(|name| join(name)));
+            let meant = names
+                .iter()
+                .filter(|name| part.starts_with('.') || !name.starts_with('.'));
+            next.extend(
+                meant
+                    .filter(|name| matcher.is_match(Path::new(name)))
+                    .map(|name| join(name)),
+            );
         }
         if next.len() > NAMES_MAX {
             return None;
@@ -102,7 +108,10 @@ fn matcher(part: &str) -> Option<GlobMatcher> {
             c => pattern.push(c),
         }
     }
-    let glob = GlobBuilder::new(&pattern).literal_separator(true).build().ok()?;
+    let glob = GlobBuilder::new(&pattern)
+        .literal_separator(true)
+        .build()
+        .ok()?;
     Some(glob.compile_matcher())
 }
 

@@ -19,7 +19,11 @@ pub(super) fn check(commands: &mut [Exec]) {
             return;
         };
         let program = exec.program();
-        let paths = !NO_PATHS.contains(&program) && exec.touched.as_ref().is_none_or(|touched| !touched.is_empty());
+        let paths = !NO_PATHS.contains(&program)
+            && exec
+                .touched
+                .as_ref()
+                .is_none_or(|touched| !touched.is_empty());
         let reason = if wrote && exec.command.loose_glob && !uncertain::is_tame(program) {
             Some("a command before it may make names that look like options")
         } else if moved && !exec.command.free && paths {

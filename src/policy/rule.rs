@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::bash::{BashPattern, CommandLine, Coverage};
+use super::bash::{BashPattern, Coverage};
+use super::command::CommandLine;
 use super::named::NamedPattern;
 use super::pattern::PathPattern;
 use super::scope::{Scope, normal};

@@ -1,6 +1,7 @@
 //! The rule that would have allowed what was denied.
 
-use super::bash::{BashPattern, CommandLine, Coverage};
+use super::bash::{BashPattern, Coverage};
+use super::command::CommandLine;
 use super::guard::{self, Reach};
 use super::rule::{PathAccess, Rule};
 use super::shell::{NUMBER, UNKNOWN};

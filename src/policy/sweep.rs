@@ -45,7 +45,10 @@ pub(crate) fn sweep(words: &[String]) -> Option<Sweep> {
         }),
         // Archives and copies of directories have all that is in them.
         "tar" | "gtar" | "bsdtar" | "rsync" | "7z" | "7za" | "7zr" => Some(Sweep {
-            roots: operands(words).skip(usize::from(program != "rsync")).map(str::to_owned).collect(),
+            roots: operands(words)
+                .skip(usize::from(program != "rsync"))
+                .map(str::to_owned)
+                .collect(),
             ..everything(words)
         })
         .filter(|sweep| !sweep.roots.is_empty()),

@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bash::{CommandLine, base_name};
+use super::bash::base_name;
+use super::command::CommandLine;
 use super::guard;
 use super::scope::{Located, Scope, Unresolved, normal};
 use super::shell::UNKNOWN;
@@ -42,10 +43,7 @@ enum Names {
 }
 
 /// What a command may touch; none when there is too much to look at.
-pub(crate) fn touched(
-    command: &CommandLine,
-    scope: &Scope,
-) -> Option<Vec<Touched>> {
+pub(crate) fn touched(command: &CommandLine, scope: &Scope) -> Option<Vec<Touched>> {
     let mut found = Vec::new();
     let look = Look {
         scope,
@@ -128,7 +126,13 @@ fn add(
 ) -> Option<()> {
     let (part, at) = part;
     // The last is what a process substitution becomes.
-    let own = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/63"];
+    let own = [
+        "/dev/null",
+        "/dev/stdin",
+        "/dev/stdout",
+        "/dev/stderr",
+        "/dev/fd/63",
+    ];
     if part.is_empty() || part.starts_with('-') || own.contains(&part) {
         return Some(());
     }
@@ -177,7 +181,9 @@ fn at_home(part: &str, scope: &Scope) -> Option<PathBuf> {
         (Some(below), Some(home)) => Some(home.join(below)),
         (Some(below), None) => Some(Path::new("/root").join(below)),
         // `x~` and `~1` are names that files have.
-        (None, _) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => Some(Path::new("/home").join(rest)),
+        (None, _) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            Some(Path::new("/home").join(rest))
+        }
         (None, _) => None,
     }
 }

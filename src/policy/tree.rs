@@ -26,7 +26,11 @@ pub(crate) fn files(sweep: &Sweep, directories: &[PathBuf]) -> Option<Vec<PathBu
     for directory in directories {
         let named = sweep.roots.iter().map(|root| directory.join(root));
         let here = sweep.roots.is_empty().then(|| directory.clone());
-        roots.extend(named.chain(here).filter_map(|root| root.canonicalize().ok()));
+        roots.extend(
+            named
+                .chain(here)
+                .filter_map(|root| root.canonicalize().ok()),
+        );
     }
     let meets_state = |root: &PathBuf| {
         let mut state = STATE.iter().map(Path::new);

@@ -11,10 +11,52 @@ use super::shell::UNKNOWN;
 
 /// Programs without options that run, write or load.
 const TAME: &[&str] = &[
-    "basename", "cat", "cksum", "cmp", "comm", "cut", "df", "dirname", "du", "echo", "egrep", "expand", "expr",
-    "false", "fgrep", "fold", "grep", "head", "hexdump", "join", "ls", "md5sum", "nl", "od", "paste", "pwd",
-    "readlink", "realpath", "rev", "seq", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
-    "sleep", "stat", "strings", "tac", "tail", "tr", "true", "type", "unexpand", "wc", "which",
+    "basename",
+    "cat",
+    "cksum",
+    "cmp",
+    "comm",
+    "cut",
+    "df",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "expand",
+    "expr",
+    "false",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "hexdump",
+    "join",
+    "ls",
+    "md5sum",
+    "nl",
+    "od",
+    "paste",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "seq",
+    "sha1sum",
+    "sha224sum",
+    "sha256sum",
+    "sha384sum",
+    "sha512sum",
+    "sleep",
+    "stat",
+    "strings",
+    "tac",
+    "tail",
+    "tr",
+    "true",
+    "type",
+    "unexpand",
+    "wc",
+    "which",
 ];
 
 /// Programs with a text of their own language among their words, of which no
@@ -25,12 +67,39 @@ const CODE: &[&str] = &["awk", "gawk", "gsed", "jq", "mawk", "nawk", "sed", "yq"
 const TAKES_TEXT: &[(&str, &[&str])] = &[
     ("git commit", &["-m", "--message", "--author", "--date"]),
     ("git tag", &["-m", "--message"]),
-    ("git log", &["--author", "--grep", "--since", "--until", "-n"]),
-    ("cargo", &["-p", "--package", "--test", "--bin", "--example", "--features", "-j"]),
+    (
+        "git log",
+        &["--author", "--grep", "--since", "--until", "-n"],
+    ),
+    (
+        "cargo",
+        &[
+            "-p",
+            "--package",
+            "--test",
+            "--bin",
+            "--example",
+            "--features",
+            "-j",
+        ],
+    ),
     ("pytest", &["-k", "-m", "-n"]),
     ("go", &["-run", "-count", "-timeout"]),
     ("make", &["-j"]),
-    ("find", &["-name", "-iname", "-path", "-type", "-mtime", "-maxdepth", "-mindepth", "-size", "-newer"]),
+    (
+        "find",
+        &[
+            "-name",
+            "-iname",
+            "-path",
+            "-type",
+            "-mtime",
+            "-maxdepth",
+            "-mindepth",
+            "-size",
+            "-newer",
+        ],
+    ),
     ("rg", &["-e", "-g", "-t", "-A", "-B", "-C", "-m"]),
     ("sort", &["-k", "-t"]),
 ];
@@ -48,7 +117,9 @@ pub(crate) fn check(words: &[String]) -> Result<(), String> {
             continue;
         };
         if CODE.contains(&program) {
-            return Err(format!("a part of what `{program}` gets is not known before it runs"));
+            return Err(format!(
+                "a part of what `{program}` gets is not known before it runs"
+            ));
         }
         let printf = program == "printf" && at > 1;
         if is_tame(program) || printf || operands || takes_text(words, at) {
@@ -71,8 +142,9 @@ pub(crate) fn is_tame(program: &str) -> bool {
 }
 
 /// Whether the word before is an option that takes any text.
-fn takes_text(words: &[String], at: usize) -> bool {
-    let before = words.get(at - 1).map_or("", String::as_str);
+pub(crate) fn takes_text(words: &[String], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|at| words.get(at));
+    let before = before.map_or("", String::as_str);
     let program = words.first().map_or("", |word| base_name(word));
     let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
     let mut known = TAKES_TEXT.iter();

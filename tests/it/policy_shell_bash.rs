@@ -15,10 +15,13 @@ const COMMAND_END: char = '\u{1e}';
 fn run_by_bash(line: &str) -> Vec<Vec<String>> {
     let script = format!(
         "exec 9>&1 >/dev/null 2>&1; PATH=/nonexistent\n\
-         command_not_found_handle() {{ local IFS=$'\\x1f'; printf '%s\\x1e' \"$*\" >&9; [[ $1 == [pq] ]]; }}\n\
+         command_not_found_handle() {{ local IFS=$'\\x1f'; printf '%s\\x1e' \"${{*//$'\\n'/␤}}\" >&9; [[ $1 == [pq] ]]; }}\n\
          unset IFS\n{line}"
     );
-    #[expect(clippy::disallowed_methods, reason = "the test compares with bash itself")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test compares with bash itself"
+    )]
     let output = Command::new("timeout")
         .args(["10", "bash", "-c", &script])
         .env("HOME", "~")
@@ -29,7 +32,12 @@ fn run_by_bash(line: &str) -> Vec<Vec<String>> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let commands = text.split_terminator(COMMAND_END);
     commands
-        .map(|command| command.split(WORD_END).map(str::to_owned).collect())
+        .map(|command| {
+            command
+                .split(WORD_END)
+                .map(|word| word.replace('␤', "\n"))
+                .collect()
+        })
         .collect()
 }
 
@@ -71,19 +79,87 @@ fn check(line: &str) -> bool {
     true
 }
 
+/// Simple commands, to be put together.
+const LEAVES: &[&str] = &[
+    "p a",
+    "q 'x y'",
+    "r \"$v\"",
+    "s $v",
+    "p $w",
+    "v=1",
+    "v='a b'",
+    "w=$v",
+    "v=$(q; echo a)",
+    "w=(a 'b c')",
+    "p \"${w[@]}\"",
+    "p ${w[1]}",
+    "p $(q)",
+    "p \"$(q b)\"",
+    "p `q \\`r\\``",
+    "p {a,b}{1..2}",
+    "p $((1+2))",
+    "p ${v:-$(q)}",
+    "p \"${v:+$(r)}\"",
+    "[ -n \"$v\" ]",
+    "[[ $v == 1 ]]",
+    "true",
+    "false",
+    ": $(p)",
+    "eval 'p x; q'",
+    "command p",
+    "f",
+    "f a",
+    "g",
+    "p <(q)",
+    "p > /dev/null",
+    "2>&1 p",
+    "v=2 p",
+    "set -- a b",
+    "p \"$@\"",
+    "p $1",
+    "shift",
+    "local z=1",
+    "export v=7",
+    "read v <<< 'a b'",
+    "printf -v v x",
+    "unset v",
+    "((v=3))",
+    "p $'a\\nb'",
+    "p a\\ b",
+    "p \"a\\\"b\"",
+    "p x#y",
+    "p ~",
+    "p '*' \"?\"",
+    "p a{b",
+    "p {a}",
+    "p =x",
+    "p \"$v\"'c'$w",
+    "v+=z",
+    "p -- $#",
+    "p $?",
+    "return",
+    "break",
+    "continue",
+    "trap 'p t' EXIT",
+    "p \\\n b",
+    "q \"a\nb\"",
+    "p <<E\na $(q h) `r`\nE\n",
+    "p <<'E'\n$(q)\nE\n",
+    "p <<-E | q\n\tx\n\tE\n",
+    "p # q",
+    "p;#q\n",
+    "cd /",
+    "\\p a",
+    "'q' b",
+    "p $v$(r)",
+    "let v=4",
+    "declare v=5",
+    "unset -f f",
+    "exit",
+];
+
 fn leaf() -> impl Strategy<Value = String> {
-    prop::sample::select(vec![
-        "p a", "q 'x y'", "r \"$v\"", "s $v", "p $w", "v=1", "v='a b'", "w=$v", "v=$(q; echo a)", "w=(a 'b c')",
-        "p \"${w[@]}\"", "p ${w[1]}", "p $(q)", "p \"$(q b)\"", "p `q \\`r\\``", "p {a,b}{1..2}", "p $((1+2))",
-        "p ${v:-$(q)}", "p \"${v:+$(r)}\"", "[ -n \"$v\" ]", "[[ $v == 1 ]]", "true", "false", ": $(p)", "eval 'p x; q'",
-        "command p", "f", "f a", "g", "p <(q)", "p > /dev/null", "2>&1 p", "v=2 p", "set -- a b", "p \"$@\"", "p $1",
-        "shift", "local z=1", "export v=7", "read v <<< 'a b'", "printf -v v x", "unset v", "((v=3))", "p $'a\\nb'",
-        "p a\\ b", "p \"a\\\"b\"", "p x#y", "p ~", "p '*' \"?\"", "p a{b", "p {a}", "p =x", "p \"$v\"'c'$w",
-        "v+=z", "p -- $#", "p $?", "return", "break", "continue", "trap 'p t' EXIT", "p \\\n b", "q \"a\nb\"",
-        "p <<E\na $(q h) `r`\nE\n", "p <<'E'\n$(q)\nE\n", "p <<-E | q\n\tx\n\tE\n", "p # q", "p;#q\n", "cd /", "\\p a", "'q' b",
-        "p $v$(r)", "let v=4", "declare v=5", "unset -f f", "exit",
-    ])
-    .prop_map(str::to_owned)
+    prop::sample::select(LEAVES).prop_map(str::to_owned)
 }
 
 fn line() -> impl Strategy<Value = String> {
@@ -137,62 +213,90 @@ fn bash_runs_nothing_but_what_is_said() {
     assert!(said > 500, "only {said} lines were read");
 }
 
+/// Lines that are easily misread, and are read.
+const READ: &[&str] = &[
+    "p a#b #c\nq",
+    "p <<A; q\n$(r)\nA\np x",
+    "p <<'A B'\n$(r)\nA B\nq",
+    "p <<-A\n\tA\nq",
+    "cat() { p; }; cat x",
+    "p() { q; }; p; unset -f p; p",
+    "if true; then p() { q; }; fi; p",
+    "f() { local v=1; p $v; }; v=2; f; p $v",
+    "v=a; for v in b c; do p $v; done; q $v",
+    "for f in a b; do [ $f = a ] && continue; p $f; done",
+    "v=a; while true; do v=b; break; v=c; done; p $v",
+    "p \"${v:-`q`}\"",
+    "p $(q $(r $(s)))",
+    "p \"$(q \"$(r)\")\"",
+    "p `q \\`r \\\\\\`s\\\\\\`\\``",
+    "case x in (x) p;; esac",
+    "case $(q) in *) p; esac",
+    "[[ a == a && -n $(p) ]] || q",
+    "[[ ab =~ ^(a|b)+$ ]] && p",
+    "((1)) && p",
+    "p $((2*(3+4)))",
+    "v='p q'; r $v",
+    "set -- 'a b' c; p \"$@\"; q $2; shift; r $1",
+    "p {a,b{1,2}}x {3..1}",
+    "p a\\\nb",
+    "p\\\nq",
+    "eval \"p 'a b'; q\"",
+    "eval 'eval p'",
+    "trap p EXIT; q",
+    "p & q & wait",
+    "{ p; } | { q; }",
+    "! p | q",
+    "true && p || q",
+    "false && p || q",
+    "p;q;",
+    "p\n\n\nq\n",
+    "{fd}>/dev/null p",
+    "p 2>/dev/null >&2 <&-",
+    "v=(a b); p \"${v[@]}\" ${#v[@]} ${v[0]}",
+    "command -v p; p",
+    "until p; do q; done",
+    "p \"\" '' \"$nothing\"",
+    "p $nothing a",
+];
+
+/// Lines that bash reads in more than one way, or not at all.
+const REFUSED: &[&str] = &[
+    "$v p",
+    "p $(",
+    "p <<A\nx",
+    "p; )",
+    "if p",
+    "p ((",
+    "eval \"$x\"",
+    "p ${!v}",
+    "p ${v@P}",
+    "IFS=x; p",
+    "PATH=.; p",
+    "shopt -s extglob\np",
+    "alias p=q\np",
+    "p <<A $(\nq)\nA\n",
+    "for ((;;) do p; done",
+    "p |",
+    "p &&",
+    "p;; q",
+    "f(",
+    "f() p",
+    "p @(a)",
+    "enable -n p",
+    "set -o posix; p",
+    "p\u{a0}q",
+    "p\rq",
+];
+
 #[test]
 fn lines_that_are_easily_misread() {
-    let read = [
-        "p a#b #c\nq",
-        "p <<A; q\n$(r)\nA\np x",
-        "p <<'A B'\n$(r)\nA B\nq",
-        "p <<-A\n\tA\nq",
-        "cat() { p; }; cat x",
-        "p() { q; }; p; unset -f p; p",
-        "if true; then p() { q; }; fi; p",
-        "f() { local v=1; p $v; }; v=2; f; p $v",
-        "v=a; for v in b c; do p $v; done; q $v",
-        "for f in a b; do [ $f = a ] && continue; p $f; done",
-        "v=a; while true; do v=b; break; v=c; done; p $v",
-        "p \"${v:-`q`}\"",
-        "p $(q $(r $(s)))",
-        "p \"$(q \"$(r)\")\"",
-        "p `q \\`r \\\\\\`s\\\\\\`\\``",
-        "case x in (x) p;; esac",
-        "case $(q) in *) p; esac",
-        "[[ a == a && -n $(p) ]] || q",
-        "[[ ab =~ ^(a|b)+$ ]] && p",
-        "((1)) && p",
-        "p $((2*(3+4)))",
-        "v='p q'; r $v",
-        "set -- 'a b' c; p \"$@\"; q $2; shift; r $1",
-        "p {a,b{1,2}}x {3..1}",
-        "p a\\\nb",
-        "p\\\nq",
-        "eval \"p 'a b'; q\"",
-        "eval 'eval p'",
-        "trap p EXIT; q",
-        "p & q & wait",
-        "{ p; } | { q; }",
-        "! p | q",
-        "true && p || q",
-        "false && p || q",
-        "p;q;",
-        "p\n\n\nq\n",
-        "{fd}>/dev/null p",
-        "p 2>/dev/null >&2 <&-",
-        "v=(a b); p \"${v[@]}\" ${#v[@]} ${v[0]}",
-        "command -v p; p",
-        "until p; do q; done",
-        "p \"\" '' \"$nothing\"",
-        "p $nothing a",
-    ];
-    for line in read {
-        assert!(check(line), "{line:?} is refused: {:?}", simple_commands(line));
+    for line in READ {
+        let refusal = simple_commands(line).err();
+        assert!(check(line), "{line:?} is refused: {refusal:?}");
     }
-    let refused = [
-        "$v p", "p $(", "p <<A\nx", "p; )", "if p", "p ((", "eval \"$x\"", "p ${!v}", "p ${v@P}", "IFS=x; p",
-        "PATH=.; p", "shopt -s extglob\np", "alias p=q\np", "p <<A $(\nq)\nA\n", "for ((;;) do p; done",
-        "p |", "p &&", "p;; q", "f(", "f() p", "p @(a)", "enable -n p", "set -o posix; p", "p\u{a0}q", "p\rq",
-    ];
-    for line in refused {
-        assert!(simple_commands(line).is_err(), "{line:?}: {:?}", simple_commands(line));
+    for line in REFUSED {
+        let said = simple_commands(line);
+        assert!(said.is_err(), "{line:?}: {said:?}");
     }
 }

@@ -176,8 +176,15 @@ fn a_glob_is_what_the_directory_has() {
     tree.check(
         READERS,
         &[],
-        &["cat *.rs", "cat *.none", "cat src/*", "find . -name *.rs"],
-        &["cat *.md", "cat *", "cat */a", "cat /etc/*", "rm *.rs"],
+        &[
+            "cat *.rs",
+            "cat *.none",
+            "cat src/*",
+            "cat */a",
+            "cat */*",
+            "find . -name *.rs",
+        ],
+        &["cat *.md", "cat *", "cat /etc/*", "rm *.rs"],
     );
 }
 

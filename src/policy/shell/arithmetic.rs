@@ -11,13 +11,18 @@ const CHAIN_MAX: usize = 4;
 
 impl Walker {
     /// Looks at an expression, and does what it assigns; gives its text.
-    pub(super) fn arithmetic(&mut self, pieces: &[Piece], state: &mut State) -> Result<String, Refusal> {
+    pub(super) fn arithmetic(
+        &mut self,
+        pieces: &[Piece],
+        state: &mut State,
+    ) -> Result<String, Refusal> {
         let mut text = String::new();
         for piece in pieces {
             match piece {
                 Piece::Text { text: more, .. } => text.push_str(more),
                 Piece::Parameter(parameter) => {
-                    let unset = matches!(parameter.form, Form::Plain) && self.only_runner_sets(&parameter.name, state);
+                    let unset = matches!(parameter.form, Form::Plain)
+                        && self.only_runner_sets(&parameter.name, state);
                     match self.parameter(parameter, state)? {
                         Value::Known(value) => text.push_str(&value),
                         Value::Number => text.push('0'),
@@ -46,13 +51,21 @@ impl Walker {
         }
         let names = check(text, state, 0)?;
         let assigns = {
-            let plain = text.replace("==", "").replace("!=", "").replace("<=", "").replace(">=", "");
+            let plain = text
+                .replace("==", "")
+                .replace("!=", "")
+                .replace("<=", "")
+                .replace(">=", "");
             plain.contains('=') || text.contains("++") || text.contains("--")
         };
         if assigns {
             let sometimes = text.contains("&&") || text.contains("||") || text.contains('?');
             for name in names {
-                let value = if sometimes { Value::Unknown } else { Value::Number };
+                let value = if sometimes {
+                    Value::Unknown
+                } else {
+                    Value::Number
+                };
                 self.set(&name, value, state)?;
             }
         }
@@ -65,7 +78,8 @@ fn check(text: &str, state: &State, depth: usize) -> Result<Vec<String>, Refusal
     if depth > CHAIN_MAX {
         return refuse("variables in arithmetic name each other");
     }
-    let odd = |c: char| !(c.is_ascii_alphanumeric() || "_+-*/%<>=!&|^~?:,;() \t\n#[]@.".contains(c));
+    let odd =
+        |c: char| !(c.is_ascii_alphanumeric() || "_+-*/%<>=!&|^~?:,;() \t\n#[]@.".contains(c));
     if let Some(c) = text.chars().find(|c| odd(*c)) {
         return refuse(format!("an arithmetic expression has a `{c}`"));
     }
@@ -81,9 +95,14 @@ fn check(text: &str, state: &State, depth: usize) -> Result<Vec<String>, Refusal
             Some(Value::Known(value)) => {
                 check(value, state, depth + 1)?;
             }
-            Some(Value::List(fields)) if fields.iter().all(|field| field.known().is_some_and(is_number)) => {}
+            Some(Value::List(fields))
+                if fields
+                    .iter()
+                    .all(|field| field.known().is_some_and(is_number)) => {}
             Some(Value::Names(_) | Value::List(_) | Value::Unknown) => {
-                return refuse(format!("arithmetic evaluates `{name}`, whose value is not known"));
+                return refuse(format!(
+                    "arithmetic evaluates `{name}`, whose value is not known"
+                ));
             }
         }
         names.push(name.to_owned());

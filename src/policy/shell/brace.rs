@@ -62,7 +62,10 @@ fn alternatives(atoms: &[Atom], made: &mut usize) -> Result<Vec<Vec<Atom>>, Refu
             let mut from = open + 1;
             let mut parts = Vec::new();
             for end in commas.iter().copied().chain([close]) {
-                parts.extend(alternatives(atoms.get(from..end).unwrap_or_default(), made)?);
+                parts.extend(alternatives(
+                    atoms.get(from..end).unwrap_or_default(),
+                    made,
+                )?);
                 from = end + 1;
             }
             parts

@@ -21,7 +21,15 @@ pub(super) enum Standing {
 }
 
 /// Options of `set` that make no command mean another.
-const SET: &[&str] = &["errexit", "nounset", "pipefail", "xtrace", "verbose", "errtrace", "noclobber"];
+const SET: &[&str] = &[
+    "errexit",
+    "nounset",
+    "pipefail",
+    "xtrace",
+    "verbose",
+    "errtrace",
+    "noclobber",
+];
 
 /// Options of `shopt` of the same kind.
 const SHOPT: &[&str] = &["failglob", "inherit_errexit", "nullglob"];
@@ -41,22 +49,53 @@ impl Walker {
             "break" | "continue" | "return" | "exit" => self.met_jump |= name != "exit",
             "shift" => state.arguments = None,
             "wait" => self.only_known_options(name, arguments, &["-n", "-f"])?,
+            "umask" => self.only_known_options(name, arguments, &["-S", "-p"])?,
             "test" | "[" => check_test(arguments)?,
             "cd" => self.change_directory(arguments, state)?,
             "set" => set_options(arguments, state)?,
-            "shopt" => {
-                let known = arguments.iter().all(|field| field.known().is_some_and(|text| SHOPT.contains(&text) || text == "-s" || text == "-u"));
-                if !known {
-                    return refuse("`shopt` changes how bash reads the rest");
-                }
+            "shopt" => shell_options(arguments)?,
+            "declare" | "typeset" | "local" | "export" | "readonly" => {
+                self.declare(fields, words, state)?;
             }
-            "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(fields, words, state)?,
+            "hash" if arguments.iter().all(|field| field.known() == Some("-r")) => {}
+            "eval" => self.evaluate(fields, state)?,
+            "trap" => self.trap(fields, state)?,
+            "exec" if arguments.is_empty() => {}
+            "." | "source" => {
+                let file = arguments.first().and_then(Field::known).unwrap_or_default();
+                if is_descriptor(file) {
+                    let what = "reads its commands from what another command writes";
+                    return refuse(format!("`{name}` {what}"));
+                }
+                state.forget_values();
+                state.doubt_functions();
+                return Ok(Standing::Judged);
+            }
+            "pushd" | "popd" => {
+                return refuse(format!("where `{name}` leads is not followed; use `cd`"));
+            }
+            "enable" | "hash" | "alias" | "unalias" | "bind" | "complete" | "compopt" => {
+                return refuse(format!("`{name}` may change what commands mean"));
+            }
+            _ => return self.assigning(name, arguments, state),
+        }
+        Ok(Standing::Free)
+    }
+
+    /// A builtin that assigns to variables that its arguments name.
+    fn assigning(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        state: &mut State,
+    ) -> Result<Standing, Refusal> {
+        match name {
             "read" => self.read_builtin(arguments, state)?,
             "mapfile" | "readarray" => self.map_file(arguments, state)?,
             "unset" => self.unset(arguments, state)?,
             "getopts" => {
-                let variable = arguments.get(1).and_then(Field::known).unwrap_or_default().to_owned();
-                self.assign_unknown(&variable, state)?;
+                let variable = arguments.get(1).and_then(Field::known);
+                self.assign_unknown(variable.unwrap_or_default(), state)?;
                 state.values.insert("OPTARG".to_owned(), Value::Unknown);
             }
             "let" => {
@@ -64,41 +103,37 @@ impl Walker {
                     self.expression(&field.text, state)?;
                 }
             }
-            "umask" => self.only_known_options(name, arguments, &["-S", "-p"])?,
-            "hash" if arguments.iter().all(|field| field.known() == Some("-r")) => {}
-            "printf" if arguments.first().is_some_and(|field| field.text.starts_with("-v")) => {
-                let stuck = arguments.first().and_then(|field| field.text.strip_prefix("-v")).unwrap_or_default();
-                let next = arguments.get(1).and_then(Field::known).unwrap_or_default();
-                let variable = if stuck.is_empty() { next } else { stuck }.to_owned();
-                self.assign_unknown(&variable, state)?;
-                return Ok(Standing::Judged);
-            }
-            "eval" => self.evaluate(fields, state)?,
-            "trap" => self.trap(fields, state)?,
-            "exec" if arguments.is_empty() => {}
-            "." | "source" => {
-                let file = arguments.first().and_then(Field::known).unwrap_or_default();
-                if is_descriptor(file) {
-                    return refuse(format!("`{name}` reads its commands from what another command writes"));
+            "printf" => {
+                let option = arguments
+                    .first()
+                    .and_then(|field| field.text.strip_prefix("-v"));
+                if let Some(stuck) = option {
+                    let next = arguments.get(1).and_then(Field::known).unwrap_or_default();
+                    let variable = if stuck.is_empty() { next } else { stuck };
+                    self.assign_unknown(variable, state)?;
                 }
-                state.forget_values();
-                state.functions.values_mut().for_each(|function| function.perhaps = true);
                 return Ok(Standing::Judged);
-            }
-            "pushd" | "popd" => return refuse(format!("where `{name}` leads is not followed; use `cd`")),
-            "enable" | "hash" | "alias" | "unalias" | "bind" | "complete" | "compopt" => {
-                return refuse(format!("`{name}` may change what commands mean"));
             }
             _ => return Ok(Standing::Program),
         }
         Ok(Standing::Free)
     }
 
-    fn only_known_options(&self, name: &str, arguments: &[Field], options: &[&str]) -> Result<(), Refusal> {
-        let fine = |field: &Field| !field.text.starts_with(['-', UNKNOWN]) || options.contains(&field.text.as_str());
+    fn only_known_options(
+        &self,
+        name: &str,
+        arguments: &[Field],
+        options: &[&str],
+    ) -> Result<(), Refusal> {
+        let fine = |field: &Field| {
+            !field.text.starts_with(['-', UNKNOWN]) || options.contains(&field.text.as_str())
+        };
         // `$!` is a number that nobody knows.
         let number = |field: &Field| field.text.chars().eq([UNKNOWN]) && name == "wait";
-        match arguments.iter().find(|field| !fine(field) && !number(field)) {
+        match arguments
+            .iter()
+            .find(|field| !fine(field) && !number(field))
+        {
             Some(field) => refuse(format!("`{name} {}` may assign a variable", field.text)),
             None => Ok(()),
         }
@@ -127,10 +162,16 @@ impl Walker {
             [only] => only.known(),
             _ => None,
         };
-        let Some(target) = target.filter(|target| !target.is_empty() && !target.starts_with(['-', '~'])) else {
+        let Some(target) =
+            target.filter(|target| !target.is_empty() && !target.starts_with(['-', '~']))
+        else {
             return refuse("where its `cd` leads is not known, or not in the workspace");
         };
-        let moved: Vec<_> = state.directories.iter().map(|from| normal(&from.join(Path::new(target)))).collect();
+        let moved: Vec<_> = state
+            .directories
+            .iter()
+            .map(|from| normal(&from.join(Path::new(target))))
+            .collect();
         for place in &moved {
             if !state.directories.contains(place) {
                 state.directories.push(place.clone());
@@ -198,7 +239,7 @@ impl Walker {
                 _ => return refuse("what `unset` removes is not known"),
             }
         }
-        state.functions.values_mut().for_each(|function| function.perhaps = true);
+        state.doubt_functions();
         Ok(())
     }
 
@@ -241,6 +282,17 @@ impl Walker {
     }
 }
 
+fn shell_options(arguments: &[Field]) -> Result<(), Refusal> {
+    let fine = |text: &str| SHOPT.contains(&text) || text == "-s" || text == "-u";
+    if !arguments
+        .iter()
+        .all(|field| field.known().is_some_and(fine))
+    {
+        return refuse("`shopt` changes how bash reads the rest");
+    }
+    Ok(())
+}
+
 /// `set -euo pipefail`, `set -- a b`.
 fn set_options(arguments: &[Field], state: &mut State) -> Result<(), Refusal> {
     let mut rest = arguments.iter().enumerate();
@@ -258,7 +310,9 @@ fn set_options(arguments: &[Field], state: &mut State) -> Result<(), Refusal> {
         let Some(names_next) = letters.strip_suffix('o').or(Some(letters)) else {
             continue;
         };
-        if names_next.is_empty() && letters.is_empty() || names_next.contains(|c| !"euxvCE".contains(c)) {
+        if names_next.is_empty() && letters.is_empty()
+            || names_next.contains(|c| !"euxvCE".contains(c))
+        {
             return refuse(format!("`set {text}` changes how bash reads the rest"));
         }
         if letters.ends_with('o') {
@@ -284,9 +338,10 @@ fn check_test(arguments: &[Field]) -> Result<(), Refusal> {
             continue;
         };
         let harmless = if names {
-            next.known().is_some_and(is_name) || matches!(next.text.as_str(), "]" | "=" | "==" | "!=")
+            next.known().is_some_and(is_name)
+                || matches!(next.text.as_str(), "]" | "=" | "==" | "!=")
         } else {
-            next.known().is_some_and(|text| !text.contains('[') )
+            next.known().is_some_and(|text| !text.contains('['))
         };
         if !harmless {
             return refuse("a `test` may evaluate a variable that it is not known to name");
@@ -308,19 +363,26 @@ pub(super) fn printed(fields: &[Field], alone: bool) -> Value {
     let plain = |text: &&str| !text.contains(['\\', '%']);
     match (first, known.as_deref()) {
         ("echo", Some([_, words @ ..])) if alone => {
-            let fine = !words.first().is_some_and(|word| word.starts_with('-')) && words.iter().all(|word| plain(word));
+            let fine =
+                !words.first().is_some_and(|word| word.starts_with('-')) && words.iter().all(plain);
             match fine {
                 true => Value::Known(words.join(" ").trim_end_matches('\n').to_owned()),
                 false => Value::Unknown,
             }
         }
-        ("printf", Some([_, "%s", word])) if alone => Value::Known(word.trim_end_matches('\n').to_owned()),
+        ("printf", Some([_, "%s", word])) if alone => {
+            Value::Known(word.trim_end_matches('\n').to_owned())
+        }
         ("printf", Some([_, word])) if alone && plain(word) && !word.starts_with('-') => {
             Value::Known(word.trim_end_matches('\n').to_owned())
         }
         ("nproc", _) | ("date", Some([_, "+%s"])) | ("id", Some([_, "-u" | "-g"])) => Value::Number,
         // The name of a commit.
-        ("git", Some([_, "rev-parse" | "merge-base", words @ ..])) if words.iter().all(names_commit) => Value::Number,
+        ("git", Some([_, "rev-parse" | "merge-base", words @ ..]))
+            if words.iter().all(names_commit) =>
+        {
+            Value::Number
+        }
         ("wc", Some([_, flag])) if matches!(*flag, "-l" | "-c" | "-w" | "-m") => Value::Number,
         _ => Value::Unknown,
     }

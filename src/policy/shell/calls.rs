@@ -11,7 +11,8 @@ use super::{Glob, Outer, Refusal, Simple, names, refuse};
 
 /// Programs that run what they read, unless they are given a file.
 const INTERPRETERS: &[&str] = &[
-    "awk", "irb", "jshell", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python", "ruby", "tclsh",
+    "awk", "irb", "jshell", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python",
+    "ruby", "tclsh",
 ];
 
 /// More elements than this are not kept.
@@ -60,7 +61,8 @@ impl Walker {
         state: &mut State,
     ) -> Result<(), Refusal> {
         let mut inner = state.clone();
-        let splits_input = assignment.name == "IFS" && matches!(command, "read" | "mapfile" | "readarray");
+        let splits_input =
+            assignment.name == "IFS" && matches!(command, "read" | "mapfile" | "readarray");
         if splits_input && !is_function && assignment.subscript.is_none() {
             if let Assigned::Scalar(word) = &assignment.value {
                 self.text(&word.pieces, &mut inner)?;
@@ -74,12 +76,20 @@ impl Walker {
         Ok(())
     }
 
-    pub(super) fn assign(&mut self, assignment: &Assignment, state: &mut State) -> Result<(), Refusal> {
+    pub(super) fn assign(
+        &mut self,
+        assignment: &Assignment,
+        state: &mut State,
+    ) -> Result<(), Refusal> {
         let name = &assignment.name;
         if let Some(subscript) = &assignment.subscript {
-            let plain = subscript.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+            let plain = subscript
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
             if !plain {
-                return refuse(format!("it assigns to an element of `{name}` by an expression"));
+                return refuse(format!(
+                    "it assigns to an element of `{name}` by an expression"
+                ));
             }
             self.expression(subscript, state)?;
         }
@@ -98,7 +108,11 @@ impl Walker {
                 (Some(Value::Known(old)), Value::Known(new)) => Value::Known(format!("{old}{new}")),
                 (Some(Value::List(old)), Value::List(new)) => {
                     let all = [old.as_slice(), &new].concat();
-                    if all.len() > LIST_MAX { Value::Unknown } else { Value::List(all) }
+                    if all.len() > LIST_MAX {
+                        Value::Unknown
+                    } else {
+                        Value::List(all)
+                    }
                 }
                 _ => Value::Unknown,
             },
@@ -110,7 +124,10 @@ impl Walker {
         let mut keyed = false;
         for element in elements {
             let text = match element.pieces.first() {
-                Some(super::syntax::Piece::Text { text, quoted: false }) => text.as_str(),
+                Some(super::syntax::Piece::Text {
+                    text,
+                    quoted: false,
+                }) => text.as_str(),
                 _ => "",
             };
             let Some(rest) = text.strip_prefix('[') else {
@@ -118,7 +135,10 @@ impl Walker {
             };
             keyed = true;
             let key = rest.split(']').next().unwrap_or_default();
-            let plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+            let plain = !key.is_empty()
+                && key
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
             if !plain {
                 return refuse("an array has a key that is an expression");
             }
@@ -154,7 +174,12 @@ impl Walker {
 
     /// A command that is no function: a builtin or a program. `words` are its
     /// arguments before expansion, where they are at hand.
-    pub(super) fn run(&mut self, fields: &[Field], words: &[Word], state: &mut State) -> Result<(), Refusal> {
+    pub(super) fn run(
+        &mut self,
+        fields: &[Field],
+        words: &[Word],
+        state: &mut State,
+    ) -> Result<(), Refusal> {
         self.step()?;
         let Some(first) = fields.first() else {
             return Ok(());
@@ -179,7 +204,10 @@ impl Walker {
         }
         let base = first.text.rsplit('/').next().unwrap_or_default();
         let versionless = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let operand = fields.iter().skip(1).any(|field| !field.text.starts_with('-'));
+        let operand = fields
+            .iter()
+            .skip(1)
+            .any(|field| !field.text.starts_with('-'));
         if state.fed && !operand && INTERPRETERS.contains(&versionless) {
             return refuse(format!("`{base}` reads its program from standard input"));
         }
@@ -188,7 +216,13 @@ impl Walker {
     }
 
     /// Notes a command, once.
-    pub(super) fn note(&mut self, fields: &[Field], own: Option<Vec<String>>, notes: Notes, state: &State) {
+    pub(super) fn note(
+        &mut self,
+        fields: &[Field],
+        own: Option<Vec<String>>,
+        notes: Notes,
+        state: &State,
+    ) {
         let mut words: Vec<String> = Vec::new();
         let mut globs = Vec::new();
         for field in fields {
@@ -238,7 +272,12 @@ impl Walker {
     }
 
     /// `declare`, `export` and their kin; `words` are the arguments.
-    pub(super) fn declare(&mut self, fields: &[Field], words: &[Word], state: &mut State) -> Result<(), Refusal> {
+    pub(super) fn declare(
+        &mut self,
+        fields: &[Field],
+        words: &[Word],
+        state: &mut State,
+    ) -> Result<(), Refusal> {
         let name = fields.first().map_or("", |field| field.text.as_str());
         let mut letters = String::new();
         for word in words {
@@ -262,8 +301,11 @@ impl Walker {
                 let Some(text) = field.known() else {
                     return refuse(format!("what `{name}` declares is not known"));
                 };
-                if let Some(options) = text.strip_prefix('-').filter(|options| !options.is_empty()) {
-                    if options.contains(|c| !"xgaArpfFn".contains(c)) || (options.contains('n') && name != "export") {
+                if let Some(options) = text.strip_prefix('-').filter(|options| !options.is_empty())
+                {
+                    if options.contains(|c| !"xgaArpfFn".contains(c))
+                        || (options.contains('n') && name != "export")
+                    {
                         return refuse(format!("`{name} {text}` changes what assignments mean"));
                     }
                     letters.push_str(options);
@@ -318,7 +360,8 @@ fn shown(field: &Field) -> String {
     if field.glob {
         return word.to_owned();
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+=^".contains(c) || c == super::UNKNOWN;
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+=^".contains(c) || c == super::UNKNOWN;
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }

@@ -182,7 +182,10 @@ impl Reader<'_> {
         }
         self.skip_lines()?;
         let body = self.command()?;
-        if matches!(body.kind, Kind::Simple { .. } | Kind::Function { .. } | Kind::Coproc(_)) {
+        if matches!(
+            body.kind,
+            Kind::Simple { .. } | Kind::Function { .. } | Kind::Coproc(_)
+        ) {
             return refuse("a function's body is no compound command");
         }
         Ok(Kind::Function {
@@ -200,7 +203,10 @@ impl Reader<'_> {
             Kind::Simple { words, .. } if words.len() != 1 => {
                 let braced = words.iter().any(|word| {
                     word.bare().is_some_and(|word| {
-                        matches!(word, "{" | "[[" | "if" | "while" | "until" | "for" | "case" | "select")
+                        matches!(
+                            word,
+                            "{" | "[[" | "if" | "while" | "until" | "for" | "case" | "select"
+                        )
                     })
                 });
                 if braced {

@@ -14,7 +14,18 @@ const GLOB: [char; 3] = ['*', '?', '['];
 
 /// Parameters that are always integers.
 const NUMBERS: &[&str] = &[
-    "?", "#", "$", "BASHPID", "EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID",
+    "?",
+    "#",
+    "$",
+    "BASHPID",
+    "EPOCHSECONDS",
+    "EUID",
+    "LINENO",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
 ];
 
 /// The fields that a word becomes, while they are put together.
@@ -84,7 +95,11 @@ impl Building {
 
 impl Walker {
     /// The fields of several words.
-    pub(super) fn all_fields(&mut self, words: &[Word], state: &mut State) -> Result<Vec<Field>, Refusal> {
+    pub(super) fn all_fields(
+        &mut self,
+        words: &[Word],
+        state: &mut State,
+    ) -> Result<Vec<Field>, Refusal> {
         let mut fields = Vec::new();
         for word in words {
             fields.extend(self.fields(word, state)?);
@@ -140,7 +155,12 @@ impl Walker {
         })
     }
 
-    fn add(&mut self, piece: &Piece, state: &mut State, building: &mut Building) -> Result<(), Refusal> {
+    fn add(
+        &mut self,
+        piece: &Piece,
+        state: &mut State,
+        building: &mut Building,
+    ) -> Result<(), Refusal> {
         if let Piece::Text {
             text,
             quoted: false,
@@ -158,7 +178,10 @@ impl Walker {
             (Value::Names(pattern), quoted) => {
                 // Where the names are is known, and that they begin with it.
                 let end = pattern.find(GLOB).unwrap_or_default();
-                let end = pattern.get(..end).and_then(|text| text.rfind('/')).map_or(0, |at| at + 1);
+                let end = pattern
+                    .get(..end)
+                    .and_then(|text| text.rfind('/'))
+                    .map_or(0, |at| at + 1);
                 building.quoted(pattern.get(..end).unwrap_or_default());
                 building.unknown(quoted);
             }
@@ -187,7 +210,10 @@ impl Walker {
                 Value::Number => text.push(NUMBER),
                 Value::Names(_) | Value::Unknown => text.push(UNKNOWN),
                 Value::List(fields) => {
-                    let known: Vec<&str> = fields.iter().map(|field| field.known().unwrap_or("\u{fffd}")).collect();
+                    let known: Vec<&str> = fields
+                        .iter()
+                        .map(|field| field.known().unwrap_or("\u{fffd}"))
+                        .collect();
                     text.push_str(&known.join(" "));
                 }
             }
@@ -236,7 +262,11 @@ impl Walker {
     }
 
     /// The value of `$x` and its forms.
-    pub(super) fn parameter(&mut self, parameter: &Parameter, state: &mut State) -> Result<Value, Refusal> {
+    pub(super) fn parameter(
+        &mut self,
+        parameter: &Parameter,
+        state: &mut State,
+    ) -> Result<Value, Refusal> {
         let mut element = None;
         if let Some(subscript) = &parameter.subscript {
             let whole = matches!(subscript.as_slice(), [Piece::Text { text, .. }] if text == "@" || text == "*");
@@ -289,7 +319,10 @@ impl Walker {
             };
             let argument = arguments.get(number - 1);
             // One that may be several shifts those behind it.
-            let shifted = arguments.iter().take(number).any(|field| field.splits || field.glob);
+            let shifted = arguments
+                .iter()
+                .take(number)
+                .any(|field| field.splits || field.glob);
             return match argument.map(Field::known) {
                 _ if shifted => Value::Unknown,
                 None => Value::Known(String::new()),

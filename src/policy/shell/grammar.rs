@@ -5,7 +5,9 @@
 //! refused.
 
 use super::read::{Reader, Within};
-use super::syntax::{Command, Descriptor, Join, Kind, Operator, Pipeline, Redirect, Script, Statement, Target, Word};
+use super::syntax::{
+    Command, Descriptor, Join, Kind, Operator, Pipeline, Redirect, Script, Statement, Target, Word,
+};
 use super::{Refusal, refuse};
 
 /// Words that end what they stand in, where a command could begin.
@@ -51,7 +53,10 @@ impl Reader<'_> {
             if rest.is_empty() || rest.starts_with([')', ';']) {
                 break;
             }
-            if let Some(word) = self.reserved().filter(|word| CLOSING.contains(&word.as_str())) {
+            if let Some(word) = self
+                .reserved()
+                .filter(|word| CLOSING.contains(&word.as_str()))
+            {
                 if ends.contains(&word.as_str()) {
                     break;
                 }
@@ -90,7 +95,9 @@ impl Reader<'_> {
         let end = rest
             .find([' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')'])
             .unwrap_or(rest.len());
-        rest.get(..end).map(str::to_owned).filter(|word| !word.is_empty())
+        rest.get(..end)
+            .map(str::to_owned)
+            .filter(|word| !word.is_empty())
     }
 
     /// Takes a reserved word if it comes next.
@@ -192,10 +199,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            Ok(Command {
-                kind,
-                redirections,
-            })
+            Ok(Command { kind, redirections })
         })
     }
 
@@ -265,7 +269,9 @@ impl Reader<'_> {
         if rest.starts_with("<(") || rest.starts_with(">(") {
             return None;
         }
-        let found = OPERATORS.iter().find(|operator| rest.starts_with(**operator))?;
+        let found = OPERATORS
+            .iter()
+            .find(|operator| rest.starts_with(**operator))?;
         if has_descriptor && found.starts_with('&') {
             return None;
         }

@@ -16,11 +16,19 @@
 //! allowed only by a rule with exactly its text, or where everything is.
 //!
 //! Builtins that only compute need no rule of their own ([`builtin`]): `:`,
-//! `true`, `false`, `test`, `[`, `cd` inside the workspace, `set` of harmless
-//! options, `break`, `continue`, `return`, `exit`, `shift`, `wait`, `unset`,
-//! `umask`, `getopts`, `let`, `command -v`, and what assigns (`read`, `local`,
-//! `declare`, `export`, `readonly`) to a harmless name. A deny rule that names
-//! them still counts. `echo` and `printf` print, and need a rule as programs do.
+//! `true`, `false`, `test`, `[`, `cd` inside the workspace, `set` and `shopt` of
+//! harmless options, `break`, `continue`, `return`, `exit`, `shift`, `wait`,
+//! `unset`, `umask`, `getopts`, `let`, `hash -r`, `command -v`, and what assigns
+//! (`read`, `mapfile`, `local`, `declare`, `export`, `readonly`) to a harmless
+//! name. Those that evaluate a name (`test -v`, `unset`, `read`, arithmetic) are
+//! refused where a subscript could hide in it. `eval` and `trap` are free as far
+//! as what they run is allowed. A deny rule that names a builtin still counts.
+//! `echo` and `printf` print, and need a rule as programs do.
+//!
+//! The grammar is written here rather than taken from tree-sitter: that one
+//! recovers from what it cannot read by guessing, and loses commands behind some
+//! here-documents without a sign; what is wanted here is the opposite, to read
+//! exactly or to refuse.
 
 mod ansi;
 mod arithmetic;
@@ -193,7 +201,11 @@ pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
     let [command] = statement.first.commands.as_slice() else {
         return refuse("it joins several commands");
     };
-    if statement.background || !statement.rest.is_empty() || statement.first.negated || statement.first.timed {
+    if statement.background
+        || !statement.rest.is_empty()
+        || statement.first.negated
+        || statement.first.timed
+    {
         return refuse("it joins several commands, negates one or puts one in the background");
     }
     let syntax::Kind::Simple { assignments, words } = &command.kind else {
@@ -216,6 +228,9 @@ pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
 /// When what it runs cannot be said.
 pub fn simple_commands(line: &str) -> Result<Vec<Vec<String>>, Refusal> {
     let analysis = analyse(line, Path::new("/"))?;
-    let commands = analysis.commands.into_iter().filter(|command| !command.free);
+    let commands = analysis
+        .commands
+        .into_iter()
+        .filter(|command| !command.free);
     Ok(commands.map(|command| command.words).collect())
 }

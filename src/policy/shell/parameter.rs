@@ -118,7 +118,12 @@ impl Reader<'_> {
                     self.at += 1;
                     pieces.plain('\n');
                 }
-                Some('<' | '>') if self.rest().get(1..).is_some_and(|rest| rest.starts_with('(')) => {
+                Some('<' | '>')
+                    if self
+                        .rest()
+                        .get(1..)
+                        .is_some_and(|rest| rest.starts_with('(')) =>
+                {
                     return refuse("a `${…}` has a process substitution");
                 }
                 Some(c) if quoting != Quoting::None => {

@@ -36,7 +36,8 @@ impl Reader<'_> {
                     self.at += 1;
                     word.array = Some(Rc::new(self.elements()?));
                 } else {
-                    let alone = words.is_empty() && assignments.is_empty() && redirections.is_empty();
+                    let alone =
+                        words.is_empty() && assignments.is_empty() && redirections.is_empty();
                     return self.definition(word.bare().filter(|_| alone));
                 }
             }
@@ -90,7 +91,9 @@ impl Reader<'_> {
 /// Whether a word is `name=` or `name+=`, which a parenthesis may follow.
 fn is_array_begin(word: &Word) -> bool {
     word.bare().is_some_and(|text| {
-        let name = text.strip_suffix('=').map(|name| name.strip_suffix('+').unwrap_or(name));
+        let name = text
+            .strip_suffix('=')
+            .map(|name| name.strip_suffix('+').unwrap_or(name));
         name.is_some_and(is_name)
     })
 }
@@ -111,11 +114,15 @@ pub(super) fn split_assignment(word: &Word) -> Result<Option<Assignment>, Refusa
     else {
         return Ok(None);
     };
-    let opened = text.find('[').filter(|at| text.get(..*at).is_some_and(is_name));
+    let opened = text
+        .find('[')
+        .filter(|at| text.get(..*at).is_some_and(is_name));
     let Some(equals) = text.find('=') else {
         // `a[$i]=x` is an assignment too, as far as bash can tell.
         return match opened {
-            Some(_) if word.pieces.len() > 1 => refuse("it may assign to an element by a subscript"),
+            Some(_) if word.pieces.len() > 1 => {
+                refuse("it may assign to an element by a subscript")
+            }
             _ => Ok(None),
         };
     };
@@ -140,7 +147,9 @@ pub(super) fn split_assignment(word: &Word) -> Result<Option<Assignment>, Refusa
             if let Some(Piece::Text { text, .. }) = value.pieces.first_mut() {
                 text.drain(..=equals);
             }
-            value.pieces.retain(|piece| !matches!(piece, Piece::Text { text, quoted: false } if text.is_empty()));
+            value.pieces.retain(
+                |piece| !matches!(piece, Piece::Text { text, quoted: false } if text.is_empty()),
+            );
             Assigned::Scalar(value)
         }
     };

@@ -101,7 +101,10 @@ impl<'a> Reader<'a> {
         let mut open = 0_usize;
         while let Some(c) = self.peek() {
             let process = matches!(c, '<' | '>')
-                && self.rest().get(1..).is_some_and(|rest| rest.starts_with('('));
+                && self
+                    .rest()
+                    .get(1..)
+                    .is_some_and(|rest| rest.starts_with('('));
             if process && within == Within::Command {
                 self.at += 2;
                 pieces.push(Piece::Process(Rc::new(self.nested_script()?)));
@@ -123,7 +126,10 @@ impl<'a> Reader<'a> {
         if open > 0 {
             return refuse("it has a pattern with a blank or an open parenthesis");
         }
-        Ok((self.at > from && !pieces.only_joins).then(|| Word {
+        if self.at == from || pieces.only_joins {
+            return Ok(None);
+        }
+        Ok(Some(Word {
             pieces: pieces.done,
             array: None,
         }))
@@ -307,7 +313,9 @@ impl<'a> Reader<'a> {
                     None => return refuse("an arithmetic expression is not closed"),
                     Some(')') if open == 0 && reader.eat(")") => return Ok(pieces.done),
                     Some(')') if open == 0 => {
-                        return refuse("`((` may be arithmetic or two subshells; put a blank between");
+                        return refuse(
+                            "`((` may be arithmetic or two subshells; put a blank between",
+                        );
                     }
                     Some('(') => {
                         open += 1;

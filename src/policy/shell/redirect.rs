@@ -10,7 +10,11 @@ const OPEN_ALREADY: &[&str] = &["/dev/null", "/dev/stderr", "/dev/stdin", "/dev/
 
 impl Walker {
     /// Notes what a redirection opens; says whether it replaces standard input.
-    pub(super) fn redirect(&mut self, redirect: &Redirect, state: &mut State) -> Result<bool, Refusal> {
+    pub(super) fn redirect(
+        &mut self,
+        redirect: &Redirect,
+        state: &mut State,
+    ) -> Result<bool, Refusal> {
         let input = match &redirect.descriptor {
             None => true,
             Some(Descriptor::Number(number)) => number.trim_start_matches('0').is_empty(),
@@ -33,7 +37,9 @@ impl Walker {
                 self.text(&word.pieces, state)?;
                 Ok(input)
             }
-            Operator::DuplicateInput | Operator::DuplicateOutput => self.duplicate(redirect, word, state),
+            Operator::DuplicateInput | Operator::DuplicateOutput => {
+                self.duplicate(redirect, word, state)
+            }
             Operator::Read => {
                 self.open(word, Use::Read, state)?;
                 Ok(input)
@@ -51,7 +57,12 @@ impl Walker {
         }
     }
 
-    fn duplicate(&mut self, redirect: &Redirect, word: &Word, state: &mut State) -> Result<bool, Refusal> {
+    fn duplicate(
+        &mut self,
+        redirect: &Redirect,
+        word: &Word,
+        state: &mut State,
+    ) -> Result<bool, Refusal> {
         let output = redirect.operator == Operator::DuplicateOutput;
         let text = match self.assigned(word, state)? {
             Value::Number => return Ok(!output),
@@ -82,7 +93,9 @@ impl Walker {
         }
         let number = path.strip_prefix("/dev/fd/");
         let open_already = OPEN_ALREADY.contains(&path.as_str())
-            || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+            || number.is_some_and(|number| {
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
         if open_already {
             return Ok(());
         }

@@ -54,7 +54,8 @@ impl Field {
 
     /// The text, when it is all there is to the word.
     pub(super) fn known(&self) -> Option<&str> {
-        (!self.glob && !self.text.contains([super::UNKNOWN, super::NUMBER])).then_some(self.text.as_str())
+        (!self.glob && !self.text.contains([super::UNKNOWN, super::NUMBER]))
+            .then_some(self.text.as_str())
     }
 }
 
@@ -125,6 +126,14 @@ impl State {
         self.values.get(name).or_else(|| self.hazy.then_some(HAZY))
     }
 
+    /// Functions may have been removed or replaced.
+    pub(super) fn doubt_functions(&mut self) {
+        for function in self.functions.values_mut() {
+            function.perhaps = true;
+        }
+    }
+
+    /// Variables may have been assigned out of sight.
     pub(super) fn forget_values(&mut self) {
         self.values.clear();
         self.hazy = true;
@@ -135,7 +144,12 @@ impl State {
     pub(super) fn joined(mut self, other: &Self) -> Self {
         self.hazy |= other.hazy;
         self.fed |= other.fed;
-        let names: BTreeSet<String> = self.values.keys().chain(other.values.keys()).cloned().collect();
+        let names: BTreeSet<String> = self
+            .values
+            .keys()
+            .chain(other.values.keys())
+            .cloned()
+            .collect();
         for name in names {
             let value = match (self.values.get(&name), other.values.get(&name)) {
                 (Some(one), Some(two)) => join_values(one, two),

@@ -60,7 +60,10 @@ pub(super) enum Kind {
         otherwise: Option<Script>,
     },
     /// `while` and `until`.
-    While { condition: Script, body: Script },
+    While {
+        condition: Script,
+        body: Script,
+    },
     /// `for` and `select`; without words it is over the arguments.
     For {
         name: String,
@@ -69,12 +72,18 @@ pub(super) enum Kind {
         select: bool,
     },
     /// `for ((…))`.
-    Counted { header: Vec<Piece>, body: Script },
+    Counted {
+        header: Vec<Piece>,
+        body: Script,
+    },
     Case {
         subject: Word,
         arms: Vec<(Vec<Word>, Script)>,
     },
-    Function { name: String, body: Rc<Command> },
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
     /// `[[ … ]]`: operators are words without pieces that expand.
     Test(Vec<Word>),
     /// `(( … ))`.
@@ -141,7 +150,9 @@ impl Word {
             }
         }
         let home = matches!(self.pieces.first(), Some(Piece::Text { text, quoted: false }) if text.starts_with('~'));
-        let braces = plain.contains('{') && plain.contains('}') && (plain.contains(',') || plain.contains(".."));
+        let braces = plain.contains('{')
+            && plain.contains('}')
+            && (plain.contains(',') || plain.contains(".."));
         let tilde = home || plain.contains("=~") || plain.contains(":~");
         self.array.is_none() && !tilde && !braces && !is_glob(&plain)
     }
@@ -157,7 +168,10 @@ pub(super) enum Piece {
     },
     Parameter(Rc<Parameter>),
     /// `$(…)` and backticks.
-    Substitution { script: Rc<Script>, quoted: bool },
+    Substitution {
+        script: Rc<Script>,
+        quoted: bool,
+    },
     /// `<(…)` and `>(…)`.
     Process(Rc<Script>),
     /// `$((…))`.
@@ -234,6 +248,8 @@ pub(super) enum Target {
 
 /// Whether unquoted text is a glob; a `[` that nothing closes is none.
 pub(super) fn is_glob(text: &str) -> bool {
-    let bracket = text.split_once('[').is_some_and(|(_, rest)| rest.contains(']'));
+    let bracket = text
+        .split_once('[')
+        .is_some_and(|(_, rest)| rest.contains(']'));
     bracket || text.contains(['*', '?'])
 }

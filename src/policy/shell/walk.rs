@@ -183,7 +183,10 @@ impl Walker {
         let program = match &command.kind {
             Kind::Simple { words, .. } => words.first().and_then(Word::bare),
             Kind::Group(script) => {
-                let last = script.statements.last().filter(|last| last.rest.is_empty() && !last.background);
+                let last = script
+                    .statements
+                    .last()
+                    .filter(|last| last.rest.is_empty() && !last.background);
                 let only = last.and_then(|last| match last.first.commands.as_slice() {
                     [only] => Some(only),
                     _ => None,
@@ -348,7 +351,12 @@ impl Walker {
         Ok(())
     }
 
-    fn case(&mut self, subject: &Word, arms: &[(Vec<Word>, Script)], state: &mut State) -> Result<(), Refusal> {
+    fn case(
+        &mut self,
+        subject: &Word,
+        arms: &[(Vec<Word>, Script)],
+        state: &mut State,
+    ) -> Result<(), Refusal> {
         self.text(&subject.pieces, state)?;
         let before = state.clone();
         for (patterns, body) in arms {
@@ -364,7 +372,10 @@ impl Walker {
     }
 
     fn define(&mut self, name: &str, body: &Rc<Command>, state: &mut State) {
-        let known = self.defined.iter().any(|(_, other)| Rc::ptr_eq(other, body));
+        let known = self
+            .defined
+            .iter()
+            .any(|(_, other)| Rc::ptr_eq(other, body));
         if !known {
             self.defined.push((name.to_owned(), Rc::clone(body)));
         }
@@ -376,7 +387,13 @@ impl Walker {
             Some(old) if self.may_be_left_out() => old.bodies.push(Rc::clone(body)),
             _ => {
                 let perhaps = self.may_be_left_out();
-                state.functions.insert(name.to_owned(), Function { perhaps, ..function });
+                state.functions.insert(
+                    name.to_owned(),
+                    Function {
+                        perhaps,
+                        ..function
+                    },
+                );
             }
         }
     }
@@ -400,7 +417,12 @@ impl Walker {
     }
 
     /// Assigns a variable.
-    pub(super) fn set(&mut self, name: &str, value: Value, state: &mut State) -> Result<(), Refusal> {
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        value: Value,
+        state: &mut State,
+    ) -> Result<(), Refusal> {
         let known = match &value {
             Value::Known(text) => Some(text.as_str()),
             _ => None,
@@ -424,7 +446,12 @@ impl Walker {
     }
 
     /// Assigns the variable of a loop, which no jump can leave out.
-    fn set_loop_variable(&mut self, name: &str, value: Value, state: &mut State) -> Result<(), Refusal> {
+    fn set_loop_variable(
+        &mut self,
+        name: &str,
+        value: Value,
+        state: &mut State,
+    ) -> Result<(), Refusal> {
         self.set(name, value.clone(), state)?;
         if !state.frozen.contains(name) {
             state.values.insert(name.to_owned(), value);

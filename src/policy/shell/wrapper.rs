@@ -1,10 +1,10 @@
 //! Programs that run others: what they run is looked at as if it stood there
 //! itself, to any depth.
 
-use super::state::{Field, State};
-use super::walk::Walker;
 use super::calls::Notes;
 use super::plain::is_name;
+use super::state::{Field, State};
+use super::walk::Walker;
 use super::{Refusal, UNKNOWN, names, refuse};
 
 /// How a program that runs another takes its arguments. Lists are separated
@@ -143,7 +143,8 @@ const SHELLS: &[&str] = &["ash", "bash", "dash", "sh"];
 
 /// Others, whose language is not looked into.
 const OTHER_SHELLS: &[&str] = &[
-    "csh", "elvish", "fish", "ksh", "ksh93", "mksh", "nu", "pwsh", "rbash", "tcsh", "xonsh", "yash", "zsh",
+    "csh", "elvish", "fish", "ksh", "ksh93", "mksh", "nu", "pwsh", "rbash", "tcsh", "xonsh",
+    "yash", "zsh",
 ];
 
 /// Wrappers whose way of running their arguments is not looked into.
@@ -151,7 +152,11 @@ const UNCLEAR: &[&str] = &["flock", "parallel", "watch", "script", "unbuffer"];
 
 impl Walker {
     /// Goes into what a program runs; false when it is none that does.
-    pub(super) fn look_through(&mut self, fields: &[Field], state: &mut State) -> Result<bool, Refusal> {
+    pub(super) fn look_through(
+        &mut self,
+        fields: &[Field],
+        state: &mut State,
+    ) -> Result<bool, Refusal> {
         let program = fields.first().map_or("", |field| field.text.as_str());
         let base = program.rsplit('/').next().unwrap_or(program);
         if SHELLS.contains(&base) {
@@ -163,14 +168,21 @@ impl Walker {
         if matches!(base, "find" | "gfind") {
             return self.find(fields, state);
         }
-        if base == "command" && fields.get(1).is_some_and(|field| matches!(field.text.as_str(), "-v" | "-V")) {
+        if base == "command"
+            && fields
+                .get(1)
+                .is_some_and(|field| matches!(field.text.as_str(), "-v" | "-V"))
+        {
             self.note(fields, None, Notes::Free, state);
             return Ok(true);
         }
         if UNCLEAR.contains(&base) && fields.len() > 1 {
             return Ok(false);
         }
-        let Some(wrapper) = WRAPPERS.iter().find(|wrapper| listed(wrapper.programs, base)) else {
+        let Some(wrapper) = WRAPPERS
+            .iter()
+            .find(|wrapper| listed(wrapper.programs, base))
+        else {
             return Ok(false);
         };
         let Some(at) = wrapper.command_at(base, fields)? else {
@@ -197,7 +209,10 @@ impl Walker {
                 at += 1;
                 continue;
             }
-            let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
+            let Some(letters) = text
+                .strip_prefix(['-', '+'])
+                .filter(|letters| !letters.is_empty())
+            else {
                 break;
             };
             at += 1;
@@ -219,9 +234,9 @@ impl Walker {
         if !runs_text {
             return match operand.map(|field| field.text.as_str()) {
                 None => refuse(format!("`{base}` reads its program from standard input")),
-                Some(text) if text == "-" || super::builtin::is_descriptor(text) => {
-                    refuse(format!("`{base}` reads its program from what another command writes"))
-                }
+                Some(text) if text == "-" || super::builtin::is_descriptor(text) => refuse(
+                    format!("`{base}` reads its program from what another command writes"),
+                ),
                 Some(_) => Ok(false),
             };
         }
@@ -229,7 +244,9 @@ impl Walker {
             return refuse(format!("the program of `{base} -c` is not known"));
         };
         if base != "bash" && has_bashisms(&text) {
-            return refuse(format!("`{base}` may read its program otherwise than bash does"));
+            return refuse(format!(
+                "`{base}` may read its program otherwise than bash does"
+            ));
         }
         // The first operand after the program is its name.
         let arguments = fields.get(at + 2..).unwrap_or_default().to_vec();
@@ -253,19 +270,29 @@ impl Walker {
             }
             let rest = fields.get(at..).unwrap_or_default();
             let ends = |(index, field): (usize, &Field)| {
-                let several = field.text == "+" && index > 0 && rest.get(index - 1).is_some_and(|last| last.text == "{}");
+                let several = field.text == "+"
+                    && index > 0
+                    && rest.get(index - 1).is_some_and(|last| last.text == "{}");
                 field.text == ";" || several
             };
             let Some(end) = rest.iter().enumerate().position(ends) else {
                 return refuse("the end of a command of `find` is not known");
             };
-            let root = if below { root_of(fields) } else { ".".to_owned() };
+            let root = if below {
+                root_of(fields)
+            } else {
+                ".".to_owned()
+            };
             let found = format!("{}/{UNKNOWN}", root.trim_end_matches('/'));
-            let command = rest.get(..end).unwrap_or_default().iter().map(|field| Field {
-                text: field.text.replace("{}", &found),
-                literal: field.literal && !field.text.contains("{}"),
-                ..field.clone()
-            });
+            let command = rest
+                .get(..end)
+                .unwrap_or_default()
+                .iter()
+                .map(|field| Field {
+                    text: field.text.replace("{}", &found),
+                    literal: field.literal && !field.text.contains("{}"),
+                    ..field.clone()
+                });
             commands.push(command.collect::<Vec<_>>());
             at += end + 1;
         }
@@ -284,7 +311,10 @@ impl Walker {
 /// Where a `find` begins, when that is one place that is known.
 fn root_of(fields: &[Field]) -> String {
     let operand = |field: &&Field| !field.text.starts_with(['-', '(', '!', ')', ',']);
-    let rest = fields.iter().skip(1).skip_while(|field| matches!(field.text.as_str(), "-H" | "-L" | "-P"));
+    let rest = fields
+        .iter()
+        .skip(1)
+        .skip_while(|field| matches!(field.text.as_str(), "-H" | "-L" | "-P"));
     let roots: Vec<&Field> = rest.take_while(operand).collect();
     match roots.as_slice() {
         [] => ".".to_owned(),
@@ -300,7 +330,10 @@ fn with_input(fields: &[Field], at: usize, inner: &[Field]) -> Vec<Field> {
     }
     let options = fields.get(1..at).unwrap_or_default();
     let mark = options.iter().enumerate().find_map(|(index, field)| {
-        let stuck = field.text.strip_prefix("--replace=").or_else(|| field.text.strip_prefix("-I"))?;
+        let stuck = field
+            .text
+            .strip_prefix("--replace=")
+            .or_else(|| field.text.strip_prefix("-I"))?;
         match stuck {
             "" => options.get(index + 1).map(|next| next.text.clone()),
             stuck => Some(stuck.to_owned()),
@@ -383,7 +416,8 @@ impl Wrapper {
                 // GNU takes the value of `--replace` only after `=`.
                 return Some(!has_value && name != "replace");
             }
-            return (listed(self.long_flags, name) && (!has_value || name == "preserve-env")).then_some(false);
+            return (listed(self.long_flags, name) && (!has_value || name == "preserve-env"))
+                .then_some(false);
         }
         let mut rest = letters.chars();
         while let Some(letter) = rest.next() {
@@ -401,7 +435,9 @@ impl Wrapper {
 /// What the shells of a system read differently, or not at all.
 fn has_bashisms(text: &str) -> bool {
     let arithmetic = text.replace("$((", "");
-    let marks = ["$'", "$\"", "[[", "((", "<(", ">(", "&>", "<<<", "function", "coproc", "select"];
+    let marks = [
+        "$'", "$\"", "[[", "((", "<(", ">(", "&>", "<<<", "function", "coproc", "select",
+    ];
     marks.iter().any(|mark| arithmetic.contains(mark))
 }
 
