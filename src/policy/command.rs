@@ -152,7 +152,7 @@ fn with_names(simple: &Simple) -> Result<Vec<String>, Refusal> {
                 ),
             });
         }
-        if names.iter().any(|name| name.starts_with('-')) {
+        if !word.starts_with('-') && names.iter().any(|name| name.starts_with('-')) {
             return Err(Refusal {
                 reason: format!(
                     "a name that `{word}` stands for looks like an option; write `./{word}`"

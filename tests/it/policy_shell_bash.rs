@@ -72,7 +72,11 @@ fn check(line: &str) -> bool {
     let Ok(said) = simple_commands(line) else {
         return false;
     };
-    for ran in run_by_bash(line) {
+    for mut ran in run_by_bash(line) {
+        // Behind a `|` it is a program, which is looked through.
+        if ran.first().is_some_and(|program| program == "time") {
+            ran.remove(0);
+        }
         let found = said.iter().any(|said| fits(&ran, said));
         assert!(found, "{line:?} runs {ran:?}, and was said to run {said:?}");
     }
@@ -182,8 +186,8 @@ fn line() -> impl Strategy<Value = String> {
             2 => two.clone().prop_map(|(a, b)| format!("if {a}\nthen {b}\nfi")),
             2 => inner.clone().prop_map(|a| format!("for v in 1 'a b' $w; do {a}; done")),
             1 => inner.clone().prop_map(|a| format!("for v\ndo {a}\ndone")),
-            1 => inner.clone().prop_map(|a| format!("for ((i=0;i<2;i++)); do {a}; done")),
-            1 => inner.clone().prop_map(|a| format!("i=0; while [ $i -lt 2 ]; do i=$((i+1)); {a}; done")),
+            1 => inner.clone().prop_map(|a| format!("for ((i=0;i<2;i++)); do ( {a} ); done")),
+            1 => inner.clone().prop_map(|a| format!("i=0; while [ $i -lt 2 ]; do i=$((i+1)); ( {a} ); done")),
             2 => two.clone().prop_map(|(a, b)| format!("case $v in 1) {a};; (a*|z) {b};& *) p;; esac")),
             2 => two.clone().prop_map(|(a, b)| format!("f() {{ {a}; }}; {b}")),
             1 => two.prop_map(|(a, b)| format!("function g {{ {a}; }}\n{b}")),

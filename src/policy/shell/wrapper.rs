@@ -197,7 +197,10 @@ impl Walker {
             return Ok(false);
         }
         self.note(fields, None, Notes::Free, state);
-        self.inside(fields, Some(at), |walker| walker.run(&inner, &[], state))?;
+        self.inside(fields, Some(at), |walker| match base {
+            "command" | "builtin" => walker.run(&inner, &[], state),
+            _ => walker.program(&inner, &mut state.clone()),
+        })?;
         Ok(true)
     }
 
@@ -302,7 +305,7 @@ impl Walker {
         self.note(fields, Some(own), Notes::Judged, state);
         for command in commands {
             let mut inner = state.clone();
-            self.inside(fields, None, |walker| walker.run(&command, &[], &mut inner))?;
+            self.inside(fields, None, |walker| walker.program(&command, &mut inner))?;
         }
         Ok(true)
     }
