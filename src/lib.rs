@@ -37,7 +37,7 @@
 //! | 4 batch | [`run`] |
 //! | 3 input | [`task`] |
 //! | 2 engine | [`session`] |
-//! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`store`] [`workspace`] [`context`] [`hook`] |
+//! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`sandbox`] [`store`] [`workspace`] [`context`] [`hook`] |
 //! | 1 outputs | [`report`], then [`export`], which also reads [`store`] |
 //! | 0 ground | [`message`] [`access`] [`event`] [`clock`] [`process`] [`secret`] |
 //!
@@ -53,8 +53,9 @@
 //!    nothing comes between the decision and the execution.
 //! 4. The report is a pure fold over events, and the exit status a function of
 //!    the report: a recorded log folds to the same report and status.
-//! 5. Sockets only in `model::http`, processes only in [`process`], session files
-//!    only in `store::file`, time only in [`clock`]; environment, printing and
+//! 5. Sockets only in `model::http`, and in [`sandbox::proxy`] for commands that may
+//!    reach some hosts; processes only in [`process`], session files only in
+//!    `store::file`, time only in [`clock`]; environment, printing and
 //!    exit only in [`cli`], which passes down what it read.
 //! 6. SSE, dialects, assembling, retry decisions, the tree, policy, summary and
 //!    exports are synchronous; all but policy, which resolves paths, do no I/O.
@@ -77,6 +78,7 @@ pub mod policy;
 pub mod process;
 pub mod report;
 pub mod run;
+pub mod sandbox;
 pub mod secret;
 pub mod session;
 pub mod store;

@@ -15,6 +15,7 @@ mod permissions;
 mod refusal;
 mod replay;
 mod run;
+mod sandbox_forward;
 mod schema;
 mod sessions;
 mod stdin;
@@ -75,6 +76,9 @@ enum Command {
     ExitCodes(exit_codes::ExitCodesCommand),
     /// Prints a completion script for a shell.
     Completions(completions::CompletionsCommand),
+    /// Runs a command inside a sandbox, with a way to the hosts that it may reach.
+    #[command(hide = true)]
+    SandboxForward(sandbox_forward::SandboxForwardCommand),
 }
 
 /// Runs the program with the process's arguments and environment.
@@ -110,6 +114,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Schema(command)), _) => command.execute(console),
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
+        (Some(Command::SandboxForward(command)), _) => command.execute(console),
         (None, Some(prompt)) => run::prompt(&prompt, &cli.files, &cli.flags, console),
         (None, None) => {
             console.complain(&Cli::command().render_help().to_string());

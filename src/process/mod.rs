@@ -1,6 +1,7 @@
 //! The only spawn: own process group, time limit, TERM then KILL, a sweep of
 //! what escaped.
 
+mod inherit;
 mod spawn;
 mod sweep;
 
@@ -22,6 +23,7 @@ use self::spawn::Input;
 use self::sweep::Left;
 use crate::clock;
 
+pub use self::inherit::Inherited;
 pub use self::sweep::{adopt_orphans, kill_all_children};
 
 /// The grace between SIGTERM and SIGKILL when the time is up: a tenth of the

@@ -102,7 +102,7 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     clippy::disallowed_methods,
     reason = "the one place that starts processes"
 )]
-fn command(program: &Path) -> Command {
+pub(super) fn command(program: &Path) -> Command {
     Command::new(program)
 }
 

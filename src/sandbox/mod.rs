@@ -1,0 +1,3 @@
+//! How the kernel enforces what policy decided.
+
+pub mod proxy;
