@@ -11,11 +11,11 @@ use crate::model::{self, Catalog, Model, Source, UnknownModel};
 use crate::report::{self, neutral};
 use crate::run::Environment;
 use crate::session::Limits;
-use crate::task::{self, Diagnostics, Job, ResponseJob};
+use crate::task::{self, Diagnostics, Job, Overrides, ResponseJob};
 
 use super::console::Console;
 use super::exit::Exit;
-use super::flags::{OutputFormat, ParameterFlags, RunFlags};
+use super::flags::{OutputFormat, ParameterFlags, ProvidersFlag, RunFlags};
 use super::refusal;
 use super::run;
 
@@ -47,17 +47,8 @@ impl CheckCommand {
         let mut overrides = self.flags.task.overrides(cwd, console);
         self.parameters.add_to(&mut overrides);
         let as_json = output.output_format != OutputFormat::Text;
-        let loaded = run::load_all(&self.tasks, &overrides).and_then(|mut jobs| {
-            let providers = &self.flags.task.providers;
-            let catalog = run::choose_models(&mut jobs, &overrides, providers, console)
-                .map_err(|problems| vec![problems])?;
-            for job in &mut jobs {
-                let environment = console.environment();
-                let left_out = crate::run::models_left_out(job, environment, &catalog);
-                job.warnings.extend(left_out);
-            }
-            Ok((jobs, catalog))
-        });
+        let loaded = run::load_all(&self.tasks, &overrides)
+            .and_then(|jobs| with_models(jobs, &overrides, &self.flags.task.providers, console));
         match loaded {
             Ok((jobs, catalog)) => describe_all(&jobs, &catalog, output.output_format, console),
             Err(problems) => {
@@ -72,6 +63,26 @@ impl CheckCommand {
             }
         }
     }
+}
+
+/// The jobs with the models that a run would give them, and what it would tell
+/// of those.
+///
+/// # Errors
+/// Everything that is wrong with the file of providers.
+pub(super) fn with_models(
+    mut jobs: Vec<Job>,
+    overrides: &Overrides,
+    providers: &ProvidersFlag,
+    console: &Console,
+) -> Result<(Vec<Job>, Catalog), Vec<Diagnostics>> {
+    let catalog = run::choose_models(&mut jobs, overrides, providers, console)
+        .map_err(|problems| vec![problems])?;
+    for job in &mut jobs {
+        let left_out = crate::run::models_left_out(job, console.environment(), &catalog);
+        job.warnings.extend(left_out);
+    }
+    Ok((jobs, catalog))
 }
 
 fn problems_json(problems: &[Diagnostics]) -> Value {
@@ -254,7 +265,7 @@ fn describe_patience(job: &Job) -> String {
 }
 
 /// A job that can run, as far as that can be told.
-struct Usable {
+pub(super) struct Usable {
     model: Option<Model>,
     /// What the job costs when it uses all that its limits allow, at the price
     /// of its dearest model; none when a price is unknown.
@@ -263,7 +274,10 @@ struct Usable {
 
 impl Usable {
     /// Finds the models, or the scripts that stand for them, and the worst cost.
-    fn of(
+    ///
+    /// # Errors
+    /// When the task names a model or a script that is none.
+    pub(super) fn of(
         job: &Job,
         catalog: &Catalog,
         environment: &Environment,

@@ -5,6 +5,7 @@ mod cassette;
 mod check;
 mod completions;
 mod console;
+mod doctor;
 mod engine;
 mod exit;
 mod exit_codes;
@@ -62,6 +63,8 @@ enum Command {
     Run(run::RunCommand),
     /// Validates task files and shows what they resolve to; calls no model.
     Check(check::CheckCommand),
+    /// Checks whether a task can run on this machine, and how; sends nothing.
+    Doctor(doctor::DoctorCommand),
     /// Explains permission decisions.
     Permissions(permissions::PermissionsCommand),
     /// Folds an event log again and verifies its result.
@@ -107,6 +110,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
     match (cli.command, cli.prompt) {
         (Some(Command::Run(command)), _) => command.execute(console),
         (Some(Command::Check(command)), _) => command.execute(console),
+        (Some(Command::Doctor(command)), _) => command.execute(console),
         (Some(Command::Permissions(command)), _) => command.execute(console),
         (Some(Command::Replay(command)), _) => command.execute(console),
         (Some(Command::Sessions(command)), _) => command.execute(console),

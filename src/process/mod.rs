@@ -24,6 +24,7 @@ use self::sweep::Left;
 use crate::clock;
 
 pub use self::inherit::Inherited;
+pub use self::spawn::locate;
 pub use self::sweep::{adopt_orphans, kill_all_children};
 
 /// The grace between SIGTERM and SIGKILL when the time is up: a tenth of the

@@ -114,9 +114,13 @@ fn path_of(env: &[(OsString, OsString)]) -> &OsStr {
         .map_or(OsStr::new(PATH_DEFAULT), |(_, value)| value)
 }
 
-/// The file that `program` names. Found here and not by the system, because an
-/// absolute path starts faster and its errors are unambiguous.
-fn locate(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
+/// The file that `program` names: a path from `cwd`, or a name in the directories
+/// of `path`. Found here and not by the system, because an absolute path starts
+/// faster and its errors are unambiguous.
+///
+/// # Errors
+/// When there is no such file, or it is no program.
+pub fn locate(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Ok(cwd.join(program));
     }

@@ -18,6 +18,7 @@ mod cassette_run;
 mod cassette_scene;
 mod cassette_secrets;
 mod cli_commands;
+mod cli_doctor;
 mod cli_exit_codes;
 mod cli_inputs;
 mod cli_models;
