@@ -94,6 +94,7 @@ mod policy_tools;
 mod policy_tree;
 mod policy_writes;
 mod process;
+mod proxy_forward;
 mod proxy_hosts;
 mod proxy_request;
 mod proxy_run;
