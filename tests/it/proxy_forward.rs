@@ -37,7 +37,7 @@ const ASK: &str = r#"ask() {
 async fn a_command_reaches_the_proxy_by_its_environment() {
     let mut server = Server::start(b"HTTP/1.1 200 OK\r\n\r\nhi").await;
     let entry = server.address.to_string();
-    let scene = Scene::new(&[&entry], &[]);
+    let mut scene = Scene::new(&[&entry], &[]);
     let script = format!(
         "{ASK}
         for name in ALL_PROXY HTTPS_PROXY all_proxy http_proxy https_proxy; do

@@ -19,7 +19,7 @@ async fn a_listed_host_is_reached_by_both_ways() {
     let mut server = Server::start(REPLY).await;
     let port = server.address.port();
     let entry = format!("a.example:{port}");
-    let scene = Scene::new(&[&entry, "127.0.0.1"], &["127.0.0.1"]);
+    let mut scene = Scene::new(&[&entry, "127.0.0.1"], &["127.0.0.1"]);
 
     let answer = scene
         .ask(&format!(
@@ -46,7 +46,7 @@ async fn a_listed_host_is_reached_by_both_ways() {
 
 #[tokio::test]
 async fn an_unlisted_host_is_refused_before_it_is_looked_up() {
-    let scene = Scene::new(&["a.example", "*.b.example"], &[PUBLIC]);
+    let mut scene = Scene::new(&["a.example", "*.b.example"], &[PUBLIC]);
     for request in [
         "CONNECT pypi.example:443 HTTP/1.1\r\n\r\n",
         "GET http://pypi.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n",
@@ -81,6 +81,14 @@ async fn an_unlisted_host_is_refused_before_it_is_looked_up() {
         "agent: pypi.example:8443 is not listed in `sandbox.network` of the task; `pypi.example:8443` would allow it\n"
     ), "{answer}");
     assert_eq!(scene.refused(), [""; 0]);
+    // Whoever asks in between hears of every one, but for repetitions.
+    let recent = scene.proxy.recent_refusals();
+    assert_eq!(recent.take().len(), 8);
+    scene.ask("CONNECT pypi.example:443 HTTP/1.1\r\n\r\n").await;
+    scene.ask("CONNECT pypi.example:443 HTTP/1.1\r\n\r\n").await;
+    let targets = recent.take().into_iter().map(|refusal| refusal.target);
+    assert_eq!(targets.collect::<Vec<_>>(), ["pypi.example:443"]);
+    assert_eq!(recent.take(), []);
 }
 
 #[tokio::test]
@@ -97,7 +105,7 @@ async fn a_name_that_leads_inside_is_refused() {
         // One bad address among good ones is enough.
         "192.31.196.1 127.0.0.1",
     ] {
-        let scene = Scene::new(&[&entry], &[inside]);
+        let mut scene = Scene::new(&[&entry], &[inside]);
         for request in [
             format!("CONNECT a.example:{port} HTTP/1.1\r\n\r\n"),
             format!("GET http://a.example:{port}/ HTTP/1.1\r\n\r\n"),
@@ -143,7 +151,7 @@ async fn what_cannot_be_reached_is_told_apart() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().to_string()
     };
-    let scene = Scene::new(&[&refusing, "gone.invalid"], &[]);
+    let mut scene = Scene::new(&[&refusing, "gone.invalid"], &[]);
     for (target, said) in [
         (refusing.as_str(), "cannot connect to 127.0.0.1"),
         ("gone.invalid", "the name gone.invalid cannot be resolved"),
@@ -166,7 +174,7 @@ async fn a_tunnel_to_443_is_for_tls_with_that_host() {
         port: proxy.address.port(),
         authorization: None,
     };
-    let scene = Scene::with(&["a.example", "192.31.196.1"], &[], |options| {
+    let mut scene = Scene::with(&["a.example", "192.31.196.1"], &[], |options| {
         options.route = Arc::new(move |_| Ok(Some(on_the_way.clone())));
     });
     for (target, first, opened) in [

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agent::sandbox::proxy::{Hosts, Proxy, ProxyOptions};
+use agent::sandbox::proxy::{Hosts, Proxy, ProxyOptions, Refusal};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -97,6 +97,7 @@ fn is_whole(heard: &[u8]) -> bool {
 pub(crate) struct Scene {
     pub(crate) proxy: Proxy,
     pub(crate) lookups: Arc<AtomicUsize>,
+    refusals: mpsc::Receiver<Refusal>,
     _place: TempDir,
 }
 
@@ -138,10 +139,11 @@ impl Scene {
         };
         change(&mut options);
         let hosts = Hosts::parse(hosts.iter().copied()).unwrap();
-        let proxy = Proxy::start(hosts, &place.path().join("proxy"), options).unwrap();
+        let (proxy, refusals) = Proxy::start(hosts, &place.path().join("proxy"), options).unwrap();
         Self {
             proxy,
             lookups,
+            refusals,
             _place: place,
         }
     }
@@ -156,10 +158,10 @@ impl Scene {
         ask_at(self.proxy.socket(), request.as_bytes()).await
     }
 
-    /// The refusals since the last time, as `host:port`.
-    pub(crate) fn refused(&self) -> Vec<String> {
-        let refusals = self.proxy.take_refusals().into_iter();
-        refusals.map(|refusal| refusal.target).collect()
+    /// What was told of refusals since the last time, as `host:port`.
+    pub(crate) fn refused(&mut self) -> Vec<String> {
+        let told = std::iter::from_fn(|| self.refusals.try_recv().ok());
+        told.map(|refusal| refusal.target).collect()
     }
 }
 

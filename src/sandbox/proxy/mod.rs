@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::net::UnixListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +46,8 @@ pub use request::{BadRequest, Forward, HEAD_BYTES_MAX, Request};
 
 /// The hosts of which a refusal is told; the rest are refused in silence.
 const TOLD_MAX: usize = 64;
+/// The hosts that are kept for whoever asks next.
+const RECENT_MAX: usize = 8;
 /// How many names are looked up at once. Each look-up blocks a thread.
 const LOOKUPS_MAX: usize = 2;
 /// The pause after a connection could not be accepted.
@@ -122,26 +124,53 @@ struct Shared {
     hosts: Hosts,
     options: ProxyOptions,
     lookups: Semaphore,
+    /// Has room for all that is ever sent.
+    told: mpsc::Sender<Refusal>,
     refusals: Mutex<Refusals>,
 }
 
 #[derive(Default)]
 struct Refusals {
-    hosts: BTreeSet<String>,
-    untold: Vec<Refusal>,
+    told: BTreeSet<String>,
+    recent: Vec<Refusal>,
 }
 
 impl Shared {
-    /// Notes a refusal, once for each host.
+    /// Tells of a refusal, once for each host, and keeps it for whoever asks.
     fn note(&self, target: &Target, reason: &str) {
+        let refusal = Refusal {
+            target: target.to_string(),
+            reason: reason.to_owned(),
+        };
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = refusals.hosts.len() < TOLD_MAX;
-        if room && refusals.hosts.insert(target.host.to_string()) {
-            refusals.untold.push(Refusal {
-                target: target.to_string(),
-                reason: reason.to_owned(),
-            });
+        let Refusals { told, recent } = &mut *refusals;
+        if recent.len() < RECENT_MAX && !recent.contains(&refusal) {
+            recent.push(refusal.clone());
         }
+        if told.len() < TOLD_MAX && told.insert(target.host.to_string()) {
+            // Without a listener there is nobody to be told.
+            let _ = self.told.try_send(refusal);
+        }
+    }
+}
+
+/// The hosts that a proxy refused lately. Cheap to clone.
+#[derive(Clone)]
+pub struct RecentRefusals {
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for RecentRefusals {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("RecentRefusals")
+    }
+}
+
+impl RecentRefusals {
+    /// What was refused since this was asked last, the first few.
+    pub fn take(&self) -> Vec<Refusal> {
+        let refusals = self.shared.refusals.lock();
+        std::mem::take(&mut refusals.unwrap_or_else(PoisonError::into_inner).recent)
     }
 }
 
@@ -161,28 +190,36 @@ impl std::fmt::Debug for Proxy {
 
 impl Proxy {
     /// Listens on `socket`, a path of at most 107 bytes in a directory that is
-    /// nobody else's. Needs a tokio runtime with I/O and time.
+    /// nobody else's, and tells what it refuses, each host once. Needs a tokio
+    /// runtime with I/O and time.
     ///
     /// # Errors
     /// When the socket cannot be made.
-    pub fn start(hosts: Hosts, socket: &Path, options: ProxyOptions) -> io::Result<Self> {
+    pub fn start(
+        hosts: Hosts,
+        socket: &Path,
+        options: ProxyOptions,
+    ) -> io::Result<(Self, mpsc::Receiver<Refusal>)> {
         let listener = UnixListener::bind(socket)?;
         std::fs::set_permissions(socket, Permissions::from_mode(0o600))?;
+        let (told, refusals) = mpsc::channel(TOLD_MAX);
         let shared = Arc::new(Shared {
             hosts,
             options,
             lookups: Semaphore::new(LOOKUPS_MAX),
+            told,
             refusals: Mutex::default(),
         });
         let stop = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(accept(listener, Arc::clone(&shared), stop.clone()));
-        Ok(Self {
+        let proxy = Self {
             socket: socket.to_owned(),
             shared,
             stop,
             task,
-        })
+        };
+        Ok((proxy, refusals))
     }
 
     /// The socket.
@@ -190,10 +227,11 @@ impl Proxy {
         &self.socket
     }
 
-    /// The hosts that were refused since this was asked last, each once.
-    pub fn take_refusals(&self) -> Vec<Refusal> {
-        let refusals = self.shared.refusals.lock();
-        std::mem::take(&mut refusals.unwrap_or_else(PoisonError::into_inner).untold)
+    /// What it refused lately.
+    pub fn recent_refusals(&self) -> RecentRefusals {
+        RecentRefusals {
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// Closes every connection and takes the socket away.

@@ -106,7 +106,7 @@ impl Request {
         let (first, headers) = lines.split_first().ok_or(bad("there is no request line"))?;
         let visible = |byte: &u8| matches!(byte, b'!'..=b'~' | b' ');
         let first = std::str::from_utf8(first).ok();
-        let first = first.filter(|line| line.as_bytes().iter().all(|byte| visible(byte)));
+        let first = first.filter(|line| line.as_bytes().iter().all(visible));
         let words: Vec<&str> = first.map_or_else(Vec::new, |line| line.split(' ').collect());
         let [method, target, version] = words[..] else {
             return Err(bad("the request line is not `METHOD TARGET HTTP/1.1`"));
