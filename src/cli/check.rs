@@ -15,7 +15,7 @@ use crate::task::{self, Diagnostics, Job, Overrides, ResponseJob};
 
 use super::console::Console;
 use super::exit::Exit;
-use super::flags::{OutputFormat, ParameterFlags, ProvidersFlag, RunFlags};
+use super::flags::{OutputFormat, ParameterFlags, ProvidersFlag, RunFlags, TaskFlags};
 use super::refusal;
 use super::run;
 
@@ -36,16 +36,10 @@ pub(super) struct CheckCommand {
 impl CheckCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
         let output = &self.flags.output;
-        let wanted = self.flags.task.directory.as_ref();
-        let cwd = match console.directory(wanted) {
-            Ok(cwd) => cwd,
-            Err(error) => {
-                console.complain(&format!("agent: cannot work there: {error}\n"));
-                return Exit::Reason(Reason::NoInput);
-            }
+        let overrides = match overrides(&self.flags.task, &self.parameters, console) {
+            Ok(overrides) => overrides,
+            Err(exit) => return exit,
         };
-        let mut overrides = self.flags.task.overrides(cwd, console);
-        self.parameters.add_to(&mut overrides);
         let as_json = output.output_format != OutputFormat::Text;
         let loaded = run::load_all(&self.tasks, &overrides)
             .and_then(|jobs| with_models(jobs, &overrides, &self.flags.task.providers, console));
@@ -63,6 +57,25 @@ impl CheckCommand {
             }
         }
     }
+}
+
+/// The flags, for commands that run nothing.
+///
+/// # Errors
+/// When there is no such directory; that is told.
+pub(super) fn overrides(
+    flags: &TaskFlags,
+    parameters: &ParameterFlags,
+    console: &Console,
+) -> Result<Overrides, Exit> {
+    let cwd = console.directory(flags.directory.as_ref());
+    let cwd = cwd.map_err(|error| {
+        console.complain(&format!("agent: cannot work there: {error}\n"));
+        Exit::Reason(Reason::NoInput)
+    })?;
+    let mut overrides = flags.overrides(cwd, console);
+    parameters.add_to(&mut overrides);
+    Ok(overrides)
 }
 
 /// The jobs with the models that a run would give them, and what it would tell

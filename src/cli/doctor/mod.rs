@@ -65,15 +65,10 @@ struct Patient<'a> {
 
 impl DoctorCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
-        let cwd = match console.directory(self.flags.task.directory.as_ref()) {
-            Ok(cwd) => cwd,
-            Err(error) => {
-                console.complain(&format!("agent: cannot work there: {error}\n"));
-                return Exit::Reason(Reason::NoInput);
-            }
+        let overrides = match check::overrides(&self.flags.task, &self.parameters, console) {
+            Ok(overrides) => overrides,
+            Err(exit) => return exit,
         };
-        let mut overrides = self.flags.task.overrides(cwd, console);
-        self.parameters.add_to(&mut overrides);
         let (job, catalog) = match self.prepare(&overrides, console) {
             Ok(prepared) => prepared,
             Err(problems) => return self.refuse(&problems, console),

@@ -126,10 +126,10 @@ struct Shared {
     lookups: Semaphore,
     /// Has room for all that is ever sent.
     told: mpsc::Sender<Refusal>,
-    refusals: Mutex<Refusals>,
+    refusals: Arc<Mutex<Refusals>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Refusals {
     told: BTreeSet<String>,
     recent: Vec<Refusal>,
@@ -155,21 +155,13 @@ impl Shared {
 }
 
 /// The hosts that a proxy refused lately. Cheap to clone.
-#[derive(Clone)]
-pub struct RecentRefusals {
-    shared: Arc<Shared>,
-}
-
-impl std::fmt::Debug for RecentRefusals {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("RecentRefusals")
-    }
-}
+#[derive(Debug, Clone)]
+pub struct RecentRefusals(Arc<Mutex<Refusals>>);
 
 impl RecentRefusals {
     /// What was refused since this was asked last, the first few.
     pub fn take(&self) -> Vec<Refusal> {
-        let refusals = self.shared.refusals.lock();
+        let refusals = self.0.lock();
         std::mem::take(&mut refusals.unwrap_or_else(PoisonError::into_inner).recent)
     }
 }
@@ -208,7 +200,7 @@ impl Proxy {
             options,
             lookups: Semaphore::new(LOOKUPS_MAX),
             told,
-            refusals: Mutex::default(),
+            refusals: Arc::default(),
         });
         let stop = CancellationToken::new();
         let mut task = JoinSet::new();
@@ -229,9 +221,7 @@ impl Proxy {
 
     /// What it refused lately.
     pub fn recent_refusals(&self) -> RecentRefusals {
-        RecentRefusals {
-            shared: Arc::clone(&self.shared),
-        }
+        RecentRefusals(Arc::clone(&self.shared.refusals))
     }
 
     /// Closes every connection and takes the socket away.
