@@ -60,6 +60,7 @@ use serde::Serialize;
 pub use command::{NotPlain, literal_words, simple_commands};
 pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
 pub use named::server_access;
+pub use protect::is_credential_name;
 pub use rule::{Effect, Rule, RuleError};
 
 use crate::event::Decider;
