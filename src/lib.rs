@@ -20,8 +20,8 @@
 //! 4. [`session`] is the engine. A turn is a bounded loop of steps; a step is one
 //!    reply of the model and its tool calls.
 //! 5. [`model`] gets one reply: request, HTTP, SSE, dialect, assembled message.
-//! 6. [`tool`] is what the model may do, [`policy`] whether it may, [`workspace`]
-//!    what became of the files, [`store`] the conversation on disk, [`context`]
+//! 6. [`tool`] is what the model may do, [`policy`] whether it may, [`sandbox`] how
+//!    the kernel sees to it, [`workspace`] what became of the files, [`store`] the conversation on disk, [`context`]
 //!    what the model is told, [`hook`] where users step in.
 //! 7. [`event`] is what happened. Events go one way: through a bounded channel
 //!    to the loop, to [`report`] (numbered, redacted, folded, written), and at

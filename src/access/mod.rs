@@ -2,8 +2,10 @@
 //! renamed tool cannot slip past a rule.
 
 mod door;
+mod host;
 
 pub use door::open_judged;
+pub use host::{HostError, host_of};
 
 use std::path::PathBuf;
 
@@ -20,14 +22,31 @@ pub enum Access {
     Write(PathBuf),
     /// Runs a command line with `bash -c`.
     Exec(String),
+    /// Reaches a host over the network: its name in lower case, without port.
+    Network(String),
+    /// Calls a tool of an MCP server.
+    Server {
+        /// The server's name.
+        server: String,
+        /// The tool's name at the server.
+        tool: String,
+    },
+    /// Starts another agent.
+    Agent(String),
+    /// Loads a skill.
+    Skill(String),
 }
 
 impl Access {
     /// Whether the access changes nothing and may run beside others.
     pub fn is_read_only(&self) -> bool {
         match self {
-            Self::Read(_) => true,
-            Self::Write(_) | Self::Exec(_) => false,
+            Self::Read(_) | Self::Skill(_) => true,
+            Self::Write(_)
+            | Self::Exec(_)
+            | Self::Network(_)
+            | Self::Server { .. }
+            | Self::Agent(_) => false,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::message::Usage;
 use crate::model::{self, Catalog, Model, Source, UnknownModel};
 use crate::report::{self, neutral};
 use crate::run::Environment;
+use crate::sandbox::{GitAccess, SandboxMode, SandboxOptions, TierChoice};
 use crate::session::Limits;
 use crate::task::{self, Diagnostics, Job, Overrides, ResponseJob};
 
@@ -200,6 +201,7 @@ fn describe(job: &Job, usable: &Usable) -> String {
             job.permissions.deny.len()
         ),
     );
+    line("sandbox", describe_sandbox(&job.sandbox));
     line("tools", job.tools.join(", "));
     if let Some(response) = &job.response {
         line("response", describe_response(response));
@@ -217,6 +219,25 @@ fn describe(job: &Job, usable: &Usable) -> String {
         line("warning", warning.message.clone());
     }
     text
+}
+
+fn describe_sandbox(options: &SandboxOptions) -> String {
+    let mode = match options.mode {
+        SandboxMode::Off => return "off: commands may do what this program may".to_owned(),
+        SandboxMode::Require => "required",
+        SandboxMode::Prefer => "where it works",
+    };
+    let tier = match options.tier {
+        TierChoice::Auto => "strongest tier",
+        TierChoice::Namespaces => "namespaces",
+        TierChoice::Landlock => "landlock",
+    };
+    let git = match options.git {
+        GitAccess::ReadOnly => "read-only",
+        GitAccess::Writable => "writable",
+    };
+    let network = task::network_name(&options.network);
+    format!("{mode}, {tier}, network {network}, .git {git}")
 }
 
 fn describe_window(model: &Model) -> String {

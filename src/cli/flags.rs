@@ -61,9 +61,13 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "DURATION")]
     pub(super) timeout: Option<String>,
 
-    /// What is allowed without a rule: read_only, accept_edits, bypass.
+    /// What is allowed without a rule: read_only, accept_edits, workspace, bypass.
     #[arg(long, value_name = "MODE")]
     pub(super) permission_mode: Option<String>,
+
+    /// Whether commands are kept in: require, prefer, off.
+    #[arg(long, value_name = "MODE")]
+    pub(super) sandbox: Option<String>,
 
     /// Allows calls, as 'Bash(cargo test:*)'; may be repeated.
     #[arg(long, value_name = "RULE")]
@@ -280,6 +284,7 @@ impl TaskFlags {
             max_cost_usd: self.max_cost_usd,
             timeout: self.timeout.clone(),
             permission_mode: self.permission_mode.clone(),
+            sandbox: self.sandbox.clone(),
             allow: self.allow.clone(),
             deny: self.deny.clone(),
             json_schema: self.json_schema.clone(),

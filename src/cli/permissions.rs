@@ -42,7 +42,7 @@ struct CheckCommand {
     #[arg(long, value_name = "TASK.yaml")]
     task: Option<PathBuf>,
 
-    /// What is allowed without a rule: read_only, accept_edits, bypass.
+    /// What is allowed without a rule: read_only, accept_edits, workspace, bypass.
     #[arg(long)]
     mode: Option<Mode>,
 
@@ -277,6 +277,7 @@ impl Bench {
                 workspace: self.workspace.clone(),
                 home: self.home.clone(),
                 protected: self.protected.clone(),
+                ..Surroundings::default()
             },
         );
         Ok(policy.decide(&known.spec().name, &accesses))

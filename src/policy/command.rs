@@ -2,6 +2,8 @@
 //! simple commands of literal words, joined by plain operators. Whatever else
 //! bash could make of a line is refused here, with the reason.
 
+use super::assignment::assignment_denied;
+
 /// The longest command that is looked at, in bytes.
 const LENGTH_MAX: usize = 64 * 1024;
 
@@ -24,18 +26,6 @@ fn refuse<T>(reason: impl Into<String>) -> Result<T, NotPlain> {
         reason: reason.into(),
     })
 }
-
-/// Variables that a command may be given without a rule that says so: they
-/// change what is shown, and load nothing.
-const HARMLESS_VARIABLES: &[&str] = &[
-    "CI",
-    "CARGO_TERM_COLOR",
-    "FORCE_COLOR",
-    "LANG",
-    "NO_COLOR",
-    "RUST_BACKTRACE",
-    "TZ",
-];
 
 /// One simple command of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,14 +255,16 @@ fn is_harmless_variable(word: &str) -> bool {
     let Some((name, value)) = word.split_once('=') else {
         return false;
     };
-    let known = HARMLESS_VARIABLES.contains(&name)
-        || name
-            .strip_prefix("LC_")
-            .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_uppercase()));
+    let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_name = name.chars().all(named) && !name.starts_with(|c: char| c.is_ascii_digit());
     // A time zone or a locale can be the path of a file.
+    let of_zone = name == "TZ" || name.starts_with("LC_") || name.starts_with("LANG");
     let is_path = value.starts_with(['/', ':', '.']) || value.contains("..");
     let zone = name == "TZ" || !value.contains('/');
-    known && !is_path && zone
+    !name.is_empty()
+        && is_name
+        && assignment_denied(name).is_none()
+        && (!of_zone || (!is_path && zone))
 }
 
 fn single_quoted(rest: &mut std::str::Chars<'_>) -> Result<String, NotPlain> {

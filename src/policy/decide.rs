@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::exec::Exec;
+use super::named;
 use super::protect::Protection;
 use super::rule::{PathAccess, Target};
 use super::scope::{Located, Unresolved};
@@ -19,6 +20,7 @@ enum Judged<'a> {
         place: Result<Located, Unresolved>,
     },
     Exec(Exec<'a>),
+    Named(&'a Access),
 }
 
 impl Policy {
@@ -53,6 +55,7 @@ impl Policy {
                     self.grant_path(tool, *kind, path, place.as_ref())
                 }
                 Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
+                Judged::Named(access) => self.grant_named(access),
             };
             if decision.verdict != Verdict::Allow {
                 return decision;
@@ -122,6 +125,9 @@ impl Policy {
             Access::Read(target) => path(PathAccess::Read, target),
             Access::Write(target) => path(PathAccess::Write, target),
             Access::Exec(text) => self.commands(text).into_iter().map(Judged::Exec).collect(),
+            Access::Network(_) | Access::Server { .. } | Access::Agent(_) | Access::Skill(_) => {
+                vec![Judged::Named(access)]
+            }
         }
     }
 
@@ -143,7 +149,12 @@ impl Policy {
             (Target::Bash(pattern), Judged::Exec(exec)) => {
                 pattern.forbids(&exec.command, exec.vetted)
             }
-            (Target::Bash(_), Judged::Path { .. }) => None,
+            (Target::Named(pattern), Judged::Named(access)) => pattern
+                .denies(access)
+                .then(|| format!("{} is", named::doing(access))),
+            (Target::Bash(_), Judged::Path { .. } | Judged::Named(_))
+            | (Target::Named(_), Judged::Path { .. } | Judged::Exec(_))
+            | (Target::Path { .. }, Judged::Named(_)) => None,
             (target @ Target::Path { .. }, Judged::Path { kind, path, place }) => {
                 if !is_about(target, *kind, tool) {
                     return None;
@@ -221,7 +232,7 @@ impl Policy {
         let inside = self.scope.contains(&place.real);
         match (self.permissions.mode, kind) {
             (Mode::Bypass, _) => true,
-            (Mode::AcceptEdits, _) | (Mode::ReadOnly, PathAccess::Read) => inside,
+            (Mode::AcceptEdits | Mode::Workspace, _) | (Mode::ReadOnly, PathAccess::Read) => inside,
             (Mode::ReadOnly, PathAccess::Write) => false,
         }
     }
@@ -296,7 +307,7 @@ impl Policy {
     /// What the job allows, in one line.
     fn allowed_instead(&self) -> String {
         const SHOWN: usize = 6;
-        let mut line = self.permissions.mode.allows().to_owned();
+        let mut line = self.permissions.mode.allows(self.sandbox).to_owned();
         for bound in self.allow.iter().take(SHOWN) {
             line.push_str(", ");
             line.push_str(bound.rule.text());
@@ -326,7 +337,7 @@ fn is_about(target: &Target, kind: PathAccess, tool: &str) -> bool {
             tool: only,
             ..
         } => *about == kind && only.is_none_or(|only| only == tool),
-        Target::Bash(_) => false,
+        Target::Bash(_) | Target::Named(_) => false,
     }
 }
 

@@ -16,7 +16,7 @@ use super::sweep::sweep;
 use super::touched::{Touched, touched};
 use super::tree;
 use super::writes;
-use super::{Bound, Decision, Mode, Policy};
+use super::{Bound, Decision, Policy};
 use crate::event::Decider;
 
 /// A command that a call wants to run, looked at once.
@@ -59,7 +59,7 @@ impl Policy {
         let by_exact_rule = |rules: &[Bound]| {
             rules.iter().any(|bound| match &bound.rule.target {
                 Target::Bash(pattern) => pattern.is_exactly(&whole),
-                Target::Path { .. } => false,
+                Target::Path { .. } | Target::Named(_) => false,
             })
         };
         let as_whole = whole.words.is_ok()
@@ -86,11 +86,11 @@ impl Policy {
         };
         let vetted = self.allow.iter().any(|bound| match &bound.rule.target {
             Target::Bash(pattern) => pattern.allows(&command) == Coverage::Exactly,
-            Target::Path { .. } => false,
+            Target::Path { .. } | Target::Named(_) => false,
         });
         let spelled = self.allow.iter().map(|bound| match &bound.rule.target {
             Target::Bash(pattern) => pattern.spells(&command),
-            Target::Path { .. } => 0,
+            Target::Path { .. } | Target::Named(_) => 0,
         });
         let words = command.words.as_ref();
         let mut walk = words.ok().and_then(|words| sweep(words));
@@ -184,7 +184,7 @@ impl Policy {
                         let coverage = pattern.allows(&exec.command);
                         wanted(&coverage).then_some((bound, coverage))
                     }
-                    Target::Path { .. } => None,
+                    Target::Path { .. } | Target::Named(_) => None,
                 })
         };
         let by_rule = |bound: &Bound| {
@@ -213,8 +213,9 @@ impl Policy {
                 Some(why) => refusal = Some(why),
             }
         }
-        if self.permissions.mode == Mode::Bypass {
-            return allow(Decider::Mode, None, "allowed by mode bypass".to_owned());
+        let mode = self.permissions.mode;
+        if mode.runs_commands(self.sandbox) {
+            return allow(Decider::Mode, None, format!("allowed by mode {mode}"));
         }
         if let Some((bound, Coverage::Refused(why))) =
             covering(|coverage| matches!(coverage, Coverage::Refused(_)))
@@ -229,8 +230,8 @@ impl Policy {
             ),
             (None, Ok(words)) => (
                 format!(
-                    "no rule allows this command in mode {}",
-                    self.permissions.mode
+                    "no rule allows this command {}",
+                    mode.refuses_commands(self.sandbox)
                 ),
                 suggest::bash_rule(&exec.command, words),
             ),

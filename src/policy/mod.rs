@@ -28,6 +28,7 @@
 //! Decisions are synchronous; the only I/O is that of resolving paths, and of
 //! looking at the names that a glob or a walk would meet.
 
+mod assignment;
 mod bash;
 mod command;
 mod decide;
@@ -39,6 +40,7 @@ mod guard_table;
 mod guard_tools;
 mod list;
 mod mode;
+mod named;
 mod options;
 mod pattern;
 mod protect;
@@ -56,7 +58,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use command::{NotPlain, literal_words, simple_commands};
-pub use mode::{Mode, OnAsk, UnknownMode};
+pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
+pub use named::server_access;
+pub use protect::is_credential_name;
 pub use rule::{Effect, Rule, RuleError};
 
 use crate::event::Decider;
@@ -93,6 +97,8 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// The task file, the run directory, session files: never written by calls.
     pub protected: Vec<PathBuf>,
+    /// Whether commands run in a sandbox; mode `workspace` rests on it.
+    pub sandbox: Enforcement,
 }
 
 /// The answer to a call.
@@ -140,6 +146,7 @@ pub struct Policy {
     permissions: Permissions,
     scope: Scope,
     protections: Protections,
+    sandbox: Enforcement,
     allow: Vec<Bound>,
     ask: Vec<Bound>,
     deny: Vec<Bound>,
@@ -159,6 +166,7 @@ impl Policy {
             workspace,
             home,
             protected,
+            sandbox,
         } = surroundings;
         let scope = Scope::new(
             &workspace,
@@ -169,7 +177,7 @@ impl Policy {
             let bound = rules.iter().map(|rule| Bound {
                 pattern: match &rule.target {
                     Target::Path { pattern, .. } => pattern.clone(),
-                    Target::Bash(_) => None,
+                    Target::Bash(_) | Target::Named(_) => None,
                 }
                 .map(|pattern| pattern.bind(&scope)),
                 rule: rule.clone(),
@@ -182,6 +190,7 @@ impl Policy {
             deny: bind(&permissions.deny),
             protections: Protections::new(&protected, home.as_deref()),
             scope,
+            sandbox,
             permissions,
         }
     }
@@ -189,6 +198,11 @@ impl Policy {
     /// What happens when no rule speaks.
     pub fn mode(&self) -> Mode {
         self.permissions.mode
+    }
+
+    /// Whether commands run in a sandbox.
+    pub fn sandbox(&self) -> Enforcement {
+        self.sandbox
     }
 
     /// What the task allows.

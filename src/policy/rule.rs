@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::bash::{BashPattern, CommandLine, Coverage};
+use super::named::NamedPattern;
 use super::pattern::PathPattern;
 use super::scope::{Scope, normal};
 
@@ -26,6 +27,8 @@ pub(crate) enum Target {
     },
     /// Commands.
     Bash(BashPattern),
+    /// Hosts, tools of servers, agents, skills.
+    Named(NamedPattern),
 }
 
 /// The two ways to touch a path.
@@ -73,9 +76,15 @@ const TOOLS: &[(&str, PathAccess, Option<&str>)] = &[
     ("write", PathAccess::Write, Some("write")),
 ];
 
-const EXIST: &str = "rules can name Read, Edit, Bash, and as whole tools Grep, Find, Ls and Write";
+const EXIST: &str = "rules can name Read, Edit, Bash, WebFetch, Task, Skill, mcp__server__tool, and \
+                     as whole tools Grep, Find, Ls and Write";
 
 impl Rule {
+    /// Whether it speaks of commands.
+    pub fn is_about_commands(&self) -> bool {
+        matches!(self.target, Target::Bash(_))
+    }
+
     /// Reads a rule. `origin` is where it stands, as `permissions.deny[0]` or
     /// `--deny`.
     ///
@@ -170,6 +179,10 @@ impl Rule {
                     Effect::Deny => pattern.forbids(&command, false).is_some(),
                 }
             }
+            Target::Named(pattern) => pattern.example(example).is_some_and(|access| match effect {
+                Effect::Allow => pattern.allows(&access),
+                Effect::Deny => pattern.denies(&access),
+            }),
             Target::Path { pattern: None, .. } => true,
             Target::Path {
                 pattern: Some(pattern),
@@ -229,6 +242,9 @@ fn target(name: &str, specifier: Option<&str>) -> Result<Target, (bool, String)>
             .map(Target::Bash)
             .map_err(|problem| (false, problem));
     }
+    if let Some(named) = NamedPattern::parse(name, specifier) {
+        return named.map(Target::Named);
+    }
     let Some((_, kind, tool)) = TOOLS.iter().find(|(tool, ..)| *tool == lower) else {
         return Err((true, unknown(name, &lower)));
     };
@@ -266,10 +282,13 @@ fn unknown(name: &str, lower: &str) -> String {
         "list" | "listdir" => Some("Ls"),
         "shell" | "exec" | "run" | "sh" => Some("Bash"),
         "search" => Some("Grep"),
-        "webfetch" | "websearch" | "task" | "skill" => None,
-        _ => ["Read", "Edit", "Bash", "Grep", "Find", "Ls", "Write"]
-            .into_iter()
-            .find(|tool| strsim::damerau_levenshtein(&tool.to_lowercase(), lower) <= 1),
+        "agent" | "subagent" => Some("Task"),
+        "fetch" | "web_fetch" | "websearch" => Some("WebFetch"),
+        _ => [
+            "Read", "Edit", "Bash", "Grep", "Find", "Ls", "Write", "WebFetch", "Task", "Skill",
+        ]
+        .into_iter()
+        .find(|tool| strsim::damerau_levenshtein(&tool.to_lowercase(), lower) <= 1),
     };
     match hint {
         Some(hint) => format!("there is no tool `{name}`; did you mean `{hint}`? {EXIST}"),

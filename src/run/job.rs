@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
-use crate::hook::{CommandHook, HookCommand, Hooks};
+use crate::hook::{CommandHook, Hooks};
 use crate::model::ClientOptions;
-use crate::policy::{Permissions, Policy, Surroundings};
+use crate::policy::{Enforcement, Permissions, Policy, Surroundings};
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
     QueueModes, Sampling, Session, SessionError, SessionOptions, Stop,
@@ -25,10 +25,11 @@ use crate::workspace::{self, WorkspaceError};
 use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
-use super::environment;
+use super::protected::protected;
 use super::resources;
 use super::response_file::ResponseFile;
 use super::resume::store_reason;
+use super::sandbox::{self, Confined, SandboxSite};
 use super::session_file::{self, Kept};
 use super::tape::{self, JobTape};
 use super::{RunSettings, Verdict};
@@ -261,7 +262,16 @@ async fn open_session(
     let settings = &context.settings;
     let activity = Activity::new();
     let models = site.tape.models(models(job, settings, activity.clone())?);
-    let judge = || policy(job, settings, site, job.permissions.clone());
+    let confined = confine(job, context, site).await?;
+    let judge = || {
+        policy(
+            job,
+            settings,
+            site,
+            job.permissions.clone(),
+            confined.enforcement,
+        )
+    };
     let resources = resources::load(job, context, &site.workspace, judge).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
     let kept = kept(job, settings, site).await?;
@@ -272,7 +282,8 @@ async fn open_session(
         small_model: job.settings.small_model.clone(),
         thinking: Some(job.settings.thinking),
         sampling: sampling(job, settings),
-        workbench: workbench(job, settings, site, permissions).with_tape(site.tape.tools()),
+        workbench: workbench(job, settings, site, permissions, &confined)
+            .with_tape(site.tape.tools()),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
             changes::git_settings(context, &site.workspace, site.scratch.path()),
@@ -280,7 +291,7 @@ async fn open_session(
         store: kept.store,
         limits: job.limits.clone(),
         deadline,
-        hooks: hooks(job, settings, site),
+        hooks: hooks(job, site, &confined),
         compaction: job.compaction,
         queue: QueueModes::default(),
         instructions: Instructions {
@@ -345,25 +356,41 @@ fn sampling(job: &Job, settings: &RunSettings) -> Sampling {
     }
 }
 
-fn policy(job: &Job, settings: &RunSettings, site: &Site, permissions: Permissions) -> Arc<Policy> {
-    let mut protected = vec![settings.directory.path().to_path_buf()];
-    protected.extend(job.file.clone());
-    protected.extend(settings.tape.file());
-    protected.extend(settings.catalog.file().map(Path::to_owned));
-    let own = settings.catalog.own();
-    protected.extend(own.filter_map(|(_, provider)| provider.key_file.clone()));
-    protected.extend(job.resume.as_ref().and_then(|resume| resume.file.clone()));
-    if let Some(response) = &job.response {
-        protected.extend(response.file.clone());
-        protected.extend(response.schema_file.clone());
-    }
-    protected.extend(guards(job, &site.workspace));
+/// Makes the sandbox of the job's commands, and tells what should be known of it.
+async fn confine(job: &Job, context: &JobContext, site: &Site) -> Result<Confined, Trouble> {
+    let settings = &context.settings;
+    let place = SandboxSite {
+        workspace: &site.workspace,
+        scratch: site.scratch.path(),
+        protected: protected(job, settings, &site.workspace),
+        records: settings.directory.path(),
+    };
+    let judge = || {
+        let permissions = job.permissions.clone();
+        policy(job, settings, site, permissions, Enforcement::NotEnforced)
+    };
+    let confined = sandbox::establish(job, context, place, judge).await;
+    confined.map_err(|error| {
+        let mut trouble = Trouble::new(Reason::Config, "no_sandbox", &error);
+        trouble.error.hints = error.hints();
+        trouble
+    })
+}
+
+fn policy(
+    job: &Job,
+    settings: &RunSettings,
+    site: &Site,
+    permissions: Permissions,
+    sandbox: Enforcement,
+) -> Arc<Policy> {
     Arc::new(Policy::new(
         permissions,
         Surroundings {
             workspace: site.workspace.clone(),
             home: settings.environment.home(),
-            protected,
+            protected: protected(job, settings, &site.workspace),
+            sandbox,
         },
     ))
 }
@@ -373,47 +400,38 @@ fn workbench(
     settings: &RunSettings,
     site: &Site,
     permissions: Permissions,
+    confined: &Confined,
 ) -> Workbench {
     Workbench::new(
         Toolset::built_in(&job.tools),
-        policy(job, settings, site, permissions),
+        policy(job, settings, site, permissions, confined.enforcement),
         crate::tool::Place {
             workspace: site.workspace.clone(),
             home: settings.environment.home(),
         },
         CommandSettings {
-            env: environment::command_env(job, &settings.environment),
+            env: confined.env.clone(),
             timeout: job.limits.command_timeout.min(COMMAND_TIMEOUT_DEFAULT),
             timeout_max: job.limits.command_timeout,
+            confinement: confined.confinement.clone(),
         },
         Some(site.paths.tool_output.clone()),
     )
     .with_redactor(settings.redactor.clone())
+    .with_sandbox(confined.report.clone())
 }
 
 /// The task's hooks, in order. They see what commands see.
-fn hooks(job: &Job, settings: &RunSettings, site: &Site) -> Hooks {
-    if job.hooks.is_empty() {
-        return Hooks::new();
-    }
-    let env = environment::command_env(job, &settings.environment);
+fn hooks(job: &Job, site: &Site, confined: &Confined) -> Hooks {
     job.hooks.iter().fold(Hooks::new(), |hooks, command| {
-        let hook = CommandHook::new(command.clone(), site.workspace.clone(), env.clone());
+        let hook = CommandHook::new(
+            command.clone(),
+            site.workspace.clone(),
+            confined.env.clone(),
+        )
+        .confined(confined.confinement.clone());
         hooks.with_hook(Arc::new(hook))
     })
-}
-
-/// The files that hooks run, or that an interpreter runs for them: whoever is
-/// guarded must not rewrite the guard.
-fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
-    let guard = |hook: &HookCommand| {
-        if hook.program.is_absolute() {
-            return Some(hook.program.clone());
-        }
-        let script = hook.args.iter().find(|arg| !arg.starts_with('-'))?;
-        Some(workspace.join(script)).filter(|script| script.is_file())
-    };
-    job.hooks.iter().filter_map(guard).collect()
 }
 
 /// A command's time limit when its call names none and the task allows more.

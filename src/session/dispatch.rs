@@ -449,6 +449,10 @@ fn describe(accesses: &[Access]) -> String {
         Access::Read(path) => format!("read {}", path.display()),
         Access::Write(path) => format!("write {}", path.display()),
         Access::Exec(command) => format!("run {command}"),
+        Access::Network(host) => format!("reach {host}"),
+        Access::Server { server, tool } => format!("call {tool} of {server}"),
+        Access::Agent(name) => format!("start the agent {name}"),
+        Access::Skill(name) => format!("load the skill {name}"),
     };
     accesses.iter().map(one).collect::<Vec<_>>().join("\n")
 }

@@ -283,6 +283,7 @@ impl Engine {
                 thinking_level: self.asking.thinking.name().to_owned(),
                 tools: self.tools.names(),
                 permission_mode: self.workbench.policy().mode().to_string(),
+                sandbox: self.workbench.sandbox().cloned(),
                 project_files: names(&resources.project, |file| &file.path),
                 skills: names(&resources.skills, |skill| &skill.name),
                 templates: names(&resources.templates, |template| &template.name),
@@ -361,7 +362,7 @@ pub(super) fn system_prompt(workbench: &Workbench, tools: &ActiveTools, words: &
 /// What the mode allows, and each rule that allows more.
 fn allowed(policy: &Policy) -> String {
     let rules = &policy.permissions().allow;
-    let mut allowed = policy.mode().allows().to_owned();
+    let mut allowed = policy.mode().allows(policy.sandbox()).to_owned();
     for rule in rules.iter().take(ALLOW_RULES_SHOWN) {
         allowed.push_str(", ");
         allowed.push_str(rule.text());

@@ -51,6 +51,7 @@ impl Resolution<'_> {
             compaction: compaction(&task.compaction),
             permissions: self.permissions(&task, root),
             response: self.response(&task, root),
+            sandbox: self.sandbox(&task.sandbox, root),
             env: CommandEnv {
                 inherit: task.env.inherit,
                 set: task.env.set.clone(),

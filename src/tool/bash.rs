@@ -108,6 +108,9 @@ fn output(ran: &CommandOutput) -> ToolOutput {
             limit.seconds()
         ));
     }
+    for undone in &ran.undone {
+        text.push_str(&format!("\n\n[{undone}]"));
+    }
     if outcome.failure.is_some() {
         text.push_str(&format!("\n\n[{}]", outcome.summary));
     }
@@ -125,6 +128,7 @@ fn ended(ran: &CommandOutput) -> ToolOutput {
         Ending::Exited(0) => (None, Some(0)),
         Ending::Exited(code) => (Some(Failure::Error), Some(code)),
         Ending::Signalled(signal) => (Some(Failure::Error), Some(128 + signal)),
+        Ending::Crowded(_) => (Some(Failure::Error), None),
         Ending::TimedOut => (Some(Failure::Timeout), None),
         Ending::Cancelled => (Some(Failure::Aborted), None),
     };

@@ -228,6 +228,7 @@ fn commands_see_a_small_environment() {
         "PWD",
         "SHLVL",
         "TERM",
+        "TMPDIR",
         "VISUAL",
         "WANTED",
         "_",

@@ -31,6 +31,7 @@ fn decide_in(
         workspace: workspace.to_owned(),
         home: Some(PathBuf::from("/home/somebody")),
         protected: vec![workspace.join("task.yaml")],
+        ..Surroundings::default()
     };
     Policy::new(permissions, surroundings).decide("bash", &[Access::Exec(command.to_owned())])
 }
@@ -108,7 +109,7 @@ fn prefix_rules_match_whole_words() {
             "cargo build",
             "cargo  testx",
             "npm run build",
-            "A=b ls",
+            "GIT_X=b ls",
             "git logs",
             "",
             "l\\s",

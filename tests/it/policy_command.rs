@@ -104,7 +104,7 @@ fn lines_are_split_at_plain_operators() {
         "CI=1",
         "TZ=/etc/x a",
         "LC_ALL=../x a",
-        "a && x=1 b",
+        "a && HOME=1 b",
         "a\nb",
         "2>&1",
         "a 2>&1x",

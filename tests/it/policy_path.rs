@@ -72,6 +72,7 @@ impl World {
                 workspace: self.path(""),
                 home: Some(self.path("~/")),
                 protected: vec![self.path("task.yaml"), self.path("runs/1")],
+                ..Surroundings::default()
             },
         )
     }

@@ -36,6 +36,17 @@ fn every_documented_form_is_read() {
         "Write",
         "Read(//tmp/x)",
         "Bash(git log *)",
+        "WebFetch",
+        "webfetch(domain:Docs.Example.com)",
+        "WebFetch(domain:*.example.com)",
+        "mcp__github",
+        "MCP__github__get_issue",
+        "mcp__github__*",
+        "mcp__github__get_*",
+        "Task",
+        "Task(reviewer)",
+        "Skill(release-notes)",
+        "skill(team:*)",
     ] {
         assert!(
             Rule::parse(text, "--allow").is_ok(),
@@ -55,8 +66,20 @@ fn malformed_rules_say_where_and_what() {
         ("Bash()", Some(4), "leave it out"),
         ("Reed(x)", Some(0), "did you mean `Read`"),
         ("Glob(x)", Some(0), "did you mean `Find`"),
-        ("WebFetch(domain:x)", Some(0), "there is no tool `WebFetch`"),
-        ("mcp__a__b", Some(0), "rules can name"),
+        ("WebSearch", Some(0), "did you mean `WebFetch`"),
+        ("Agent(x)", Some(0), "did you mean `Task`"),
+        ("Yolo", Some(0), "rules can name"),
+        ("WebFetch(example.com)", Some(9), "write `WebFetch(domain:"),
+        ("WebFetch(domain:https://x.y)", Some(9), "without scheme"),
+        ("WebFetch(domain:x.y/z)", Some(9), "without scheme"),
+        ("WebFetch(domain:x.y:80)", Some(9), "without scheme"),
+        ("WebFetch(domain:*)", Some(9), "no host name"),
+        ("WebFetch(domain:a.*.b)", Some(9), "no host name"),
+        ("mcp__", Some(0), "mcp__server__tool"),
+        ("mcp__a__", Some(0), "mcp__server__tool"),
+        ("mcp__a b", Some(0), "mcp__server__tool"),
+        ("mcp__a__b(x)", Some(10), "named whole"),
+        ("Task(a b)", Some(5), "no blanks"),
         ("Write(src/**)", Some(6), "did you mean `Edit(src/**)`"),
         ("Grep(src/**)", Some(5), "did you mean `Read(src/**)`"),
         ("Read(../x)", Some(5), "`..`"),
@@ -129,13 +152,11 @@ fn modes_have_names_and_reasons() {
         assert_eq!(serde_json::to_value(mode).expect("a name"), mode.name());
     }
     assert_eq!("accept-edits".parse(), Ok(Mode::AcceptEdits));
-    let sandbox = "workspace".parse::<Mode>().expect_err("no such mode yet");
-    assert!(sandbox.to_string().contains("sandbox"));
     let unknown = "yolo".parse::<Mode>().expect_err("no such mode");
     assert!(
         unknown
             .to_string()
-            .contains("read_only, accept_edits or bypass")
+            .contains("read_only, accept_edits, workspace or bypass")
     );
     assert_eq!(serde_json::to_value(OnAsk::Fail).expect("a name"), "fail");
     assert_eq!(Mode::default(), Mode::ReadOnly);

@@ -40,6 +40,7 @@ impl Tree {
             workspace: self.root.path().to_owned(),
             home: Some(PathBuf::from("/home/somebody")),
             protected: Vec::new(),
+            ..Surroundings::default()
         };
         Policy::new(permissions, surroundings).decide("bash", &[access])
     }

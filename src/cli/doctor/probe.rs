@@ -42,6 +42,7 @@ pub(super) async fn ask(
         stdin: None,
         streams: Streams::Merged,
         timeout: Some(TIMEOUT),
+        confinement: None,
     };
     let captured = capture(spec, BYTES_MAX, &CancellationToken::new())
         .await

@@ -1,0 +1,192 @@
+//! The sandbox of a job: where its commands may go, and what is told of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
+use crate::policy::{self, Enforcement, Mode, Policy};
+use crate::process::Confinement;
+use crate::sandbox::{
+    self, Established, GitAccess, Grounds, NoSandbox, Sandbox, SandboxMode, SandboxOptions, Survey,
+};
+use crate::task::{self, Job, RUNS};
+
+use super::environment::{self, Environment};
+use super::job::{JobContext, blocking};
+
+/// What the commands of a job run with.
+#[derive(Debug, Clone)]
+pub(super) struct Confined {
+    /// What keeps them in.
+    pub(super) confinement: Option<Arc<dyn Confinement>>,
+    /// Their whole environment.
+    pub(super) env: Vec<(String, String)>,
+    /// Whether policy may rest on it.
+    pub(super) enforcement: Enforcement,
+    /// What is told of it; none when no command can run.
+    pub(super) report: Option<SandboxReport>,
+}
+
+/// Where a job works, for its sandbox.
+pub(super) struct SandboxSite<'s> {
+    pub(super) workspace: &'s Path,
+    pub(super) scratch: &'s Path,
+    /// What no command may write: the files and records of the run.
+    pub(super) protected: Vec<PathBuf>,
+    /// The run directory, which is written meanwhile.
+    pub(super) records: &'s Path,
+}
+
+/// Makes the sandbox that a job asks for, if it can run commands at all.
+///
+/// # Errors
+/// When one is required and there is none.
+pub(super) async fn establish(
+    job: &Job,
+    context: &JobContext,
+    site: SandboxSite<'_>,
+    policy: impl FnOnce() -> Arc<Policy>,
+) -> Result<Confined, NoSandbox> {
+    let environment = &context.settings.environment;
+    let mut warnings = Vec::new();
+    let env = environment::command_env(job, environment);
+    let mut confined = Confined {
+        confinement: None,
+        env,
+        enforcement: Enforcement::NotEnforced,
+        report: None,
+    };
+    let options = &job.sandbox;
+    if !runs_commands(job) && options.mode != SandboxMode::Require {
+        return Ok(confined);
+    }
+    let mut options = options.clone();
+    options
+        .write
+        .extend(job.permissions.additional_directories.iter().cloned());
+    let grounds = match options.mode {
+        SandboxMode::Off => Grounds::default(),
+        SandboxMode::Require | SandboxMode::Prefer => {
+            let survey = survey(site.workspace, policy()).await;
+            warnings.extend(partial(&survey));
+            grounds(&mut options, environment, site, survey, &confined.env)
+        }
+    };
+    let Established {
+        sandbox,
+        passed_over,
+    } = Sandbox::establish(&options, grounds.clone()).await?;
+    if sandbox.is_none() && options.mode == SandboxMode::Prefer {
+        warnings.push(Warning {
+            code: "no_sandbox".to_owned(),
+            message: format!(
+                "commands run without a sandbox, because none works here: {}",
+                sandbox::reasons(&passed_over)
+            ),
+        });
+    }
+    confined.report = Some(report(sandbox.as_ref(), &options, &passed_over));
+    if let Some(sandbox) = sandbox {
+        let named = |name: &str| {
+            job.env.set.contains_key(name) || job.env.pass.iter().any(|one| one == name)
+        };
+        confined.env = sandbox::environment(&confined.env, &grounds, named);
+        confined.enforcement = Enforcement::Enforced;
+        confined.confinement = Some(Arc::new(sandbox));
+    }
+    for warning in warnings {
+        let place = Place {
+            job: Some(job.name.clone()),
+            ..Place::default()
+        };
+        let kind = EventKind::Warning(warning);
+        // A run that no longer listens ends by itself.
+        let _ = context.events.send(Emission { place, kind }).await;
+    }
+    Ok(confined)
+}
+
+/// Whether anything of a job can run a command: a hook, or a call that policy
+/// might allow.
+fn runs_commands(job: &Job) -> bool {
+    let permissions = &job.permissions;
+    let by_mode = matches!(permissions.mode, Mode::Workspace | Mode::Bypass);
+    let by_rule = || {
+        permissions
+            .allow
+            .iter()
+            .any(policy::Rule::is_about_commands)
+    };
+    let bash = job.tools.iter().any(|tool| tool == "bash");
+    !job.hooks.is_empty() || (bash && (by_mode || by_rule()))
+}
+
+/// Looks through the workspace on a thread of its own.
+async fn survey(workspace: &Path, policy: Arc<Policy>) -> Survey {
+    let workspace = workspace.to_owned();
+    blocking(move || {
+        let mut survey = sandbox::survey(&workspace, policy::is_credential_name);
+        survey.named.retain(|path| !policy.may_read("read", path));
+        survey
+    })
+    .await
+}
+
+fn partial(survey: &Survey) -> Option<Warning> {
+    survey.partial.then(|| Warning {
+        code: "sandbox_survey".to_owned(),
+        message: "the workspace has so many files that not every repository in it was found: \
+                  those are not protected from commands"
+            .to_owned(),
+    })
+}
+
+fn grounds(
+    options: &mut SandboxOptions,
+    environment: &Environment,
+    site: SandboxSite<'_>,
+    survey: Survey,
+    env: &[(String, String)],
+) -> Grounds {
+    let mut protected = site.protected;
+    match options.git {
+        GitAccess::ReadOnly => {
+            protected.extend(survey.repositories);
+            options.read.extend(survey.outside);
+        }
+        GitAccess::Writable => options.write.extend(survey.outside),
+    }
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let runs = site.records.parent().filter(|runs| runs.ends_with(RUNS));
+    Grounds {
+        workspace: site.workspace.to_owned(),
+        home: environment.home(),
+        private: site.scratch.join("sandbox"),
+        path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
+        protected,
+        records: runs.unwrap_or(site.records).to_owned(),
+        hidden: survey.named,
+    }
+}
+
+fn report(
+    sandbox: Option<&Sandbox>,
+    options: &SandboxOptions,
+    passed_over: &[(sandbox::Tier, String)],
+) -> SandboxReport {
+    let passed_over = passed_over.iter().map(|(tier, reason)| TierPassedOver {
+        tier: tier.name().to_owned(),
+        reason: reason.clone(),
+    });
+    SandboxReport {
+        tier: sandbox
+            .map_or("none", |sandbox| sandbox.tier().name())
+            .to_owned(),
+        network: match sandbox {
+            Some(_) => task::network_name(&options.network),
+            None => "on",
+        }
+        .to_owned(),
+        passed_over: passed_over.collect(),
+    }
+}
