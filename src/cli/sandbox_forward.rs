@@ -8,7 +8,6 @@ use clap::Args;
 use tokio::runtime::Builder;
 
 use crate::event::Reason;
-use crate::process::Ending;
 use crate::sandbox::proxy;
 
 use super::console::Console;
@@ -16,8 +15,6 @@ use super::exit::Exit;
 
 /// What a shell says of a command that it cannot start.
 const NOT_STARTED: i32 = 126;
-/// What a shell adds to the number of the signal that ended a command.
-const SIGNALLED: i32 = 128;
 
 /// Runs a command whose connections go to a proxy behind a socket.
 #[derive(Debug, Args)]
@@ -44,9 +41,7 @@ impl SandboxForwardCommand {
             }
         };
         match runtime.block_on(proxy::forward(&self.socket, program, args)) {
-            Ok(Ending::Exited(status)) => Exit::Command(status),
-            Ok(Ending::Signalled(signal)) => Exit::Command(SIGNALLED + signal),
-            Ok(Ending::TimedOut | Ending::Cancelled) => Exit::Reason(Reason::Internal),
+            Ok(status) => Exit::Command(status),
             Err(error) => {
                 console.complain(&format!("agent: {error}\n"));
                 Exit::Command(NOT_STARTED)

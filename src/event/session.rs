@@ -48,7 +48,7 @@ pub struct SessionReady {
 pub struct SandboxReport {
     /// `namespaces`, `landlock` or `none`.
     pub tier: String,
-    /// What of the network they reach: `off` or `on`.
+    /// What of the network they reach: `off`, `on`, or `hosts` that are listed.
     pub network: String,
     /// The tiers that were wanted and do not work here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

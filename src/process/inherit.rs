@@ -8,7 +8,10 @@ use std::path::Path;
 
 use tokio::process::Child;
 
-use super::{Ending, SpawnError};
+use super::SpawnError;
+
+/// What a shell adds to the number of the signal that ended a command.
+const SIGNALLED: i32 = 128;
 
 /// A program that runs in our place.
 #[derive(Debug)]
@@ -36,15 +39,14 @@ impl Inherited {
         Ok(Self { child })
     }
 
-    /// Waits for its end. Cancel safe.
+    /// Waits for its end and gives its status, as a shell would: a signal counts
+    /// from 128. Cancel safe.
     ///
     /// # Errors
     /// When the system does not tell.
-    pub async fn ended(&mut self) -> io::Result<Ending> {
+    pub async fn status(&mut self) -> io::Result<i32> {
         let status = self.child.wait().await?;
-        Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => Ending::Exited(code),
-            (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
-        })
+        let signal = || SIGNALLED + status.signal().unwrap_or_default();
+        Ok(status.code().unwrap_or_else(signal))
     }
 }

@@ -25,6 +25,7 @@ use crate::workspace::{self, WorkspaceError};
 use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
+use super::gateway::Gateway;
 use super::protected::protected;
 use super::resources;
 use super::response_file::ResponseFile;
@@ -62,6 +63,8 @@ struct Site {
     scratch: TempDir,
     /// What its calls are recorded on, or answered from.
     tape: JobTape,
+    /// The way out to the hosts that commands may reach.
+    gateway: Option<Gateway>,
 }
 
 /// Runs a job to its end.
@@ -69,8 +72,8 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
     let deadline = clock::monotonic() + job.limits.timeout;
     let paths = context.settings.directory.job(&job.name, context.single);
     let opening = async {
-        let site = prepare_site(&job, &context, paths).await?;
-        let session = open_session(&job, &context, &site, deadline).await?;
+        let mut site = prepare_site(&job, &context, paths).await?;
+        let session = open_session(&job, &context, &mut site, deadline).await?;
         Ok((site, session))
     };
     // Copying and looking at a large workspace take their time.
@@ -113,6 +116,9 @@ async fn converse(
     let budget = session.budget();
     let place = main_place(&job, &session);
     let closed = close(session, &interrupt).await;
+    if let Some(gateway) = site.gateway {
+        gateway.close().await;
+    }
     let told = changes::tell(closed.changes, &site.paths, &context, place).await;
     let (folder, redactor) = (
         site.paths.tool_output.clone(),
@@ -235,6 +241,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         answer,
         scratch,
         tape,
+        gateway: None,
     })
 }
 
@@ -256,13 +263,14 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 async fn open_session(
     job: &Job,
     context: &JobContext,
-    site: &Site,
+    site: &mut Site,
     deadline: std::time::Instant,
 ) -> Result<Session, Trouble> {
     let settings = &context.settings;
     let activity = Activity::new();
     let models = site.tape.models(models(job, settings, activity.clone())?);
-    let confined = confine(job, context, site).await?;
+    let mut confined = confine(job, context, site).await?;
+    site.gateway = confined.gateway.take();
     let judge = || {
         policy(
             job,

@@ -10,6 +10,7 @@ mod changes;
 mod default_model;
 mod directory;
 mod environment;
+mod gateway;
 mod job;
 mod protected;
 mod providers;

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
 use crate::policy::{self, Enforcement, Mode, Policy};
 use crate::process::Confinement;
+use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{
-    self, Established, GitAccess, Grounds, NoSandbox, Sandbox, SandboxMode, SandboxOptions, Survey,
+    self, Established, GitAccess, Grounds, Network, NoSandbox, Sandbox, SandboxMode,
+    SandboxOptions, Survey, Tier,
 };
 use crate::task::{self, Job, RUNS};
 
 use super::environment::{self, Environment};
+use super::gateway::Gateway;
 use super::job::{JobContext, blocking};
 
 /// What the commands of a job run with.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Confined {
     /// What keeps them in.
     pub(super) confinement: Option<Arc<dyn Confinement>>,
@@ -25,6 +28,8 @@ pub(super) struct Confined {
     pub(super) enforcement: Enforcement,
     /// What is told of it; none when no command can run.
     pub(super) report: Option<SandboxReport>,
+    /// The way out to the hosts that are listed.
+    pub(super) gateway: Option<Gateway>,
 }
 
 /// Where a job works, for its sandbox.
@@ -55,6 +60,7 @@ pub(super) async fn establish(
         env,
         enforcement: Enforcement::NotEnforced,
         report: None,
+        gateway: None,
     };
     let options = &job.sandbox;
     if !runs_commands(job) && options.mode != SandboxMode::Require {
@@ -85,25 +91,82 @@ pub(super) async fn establish(
             ),
         });
     }
-    confined.report = Some(report(sandbox.as_ref(), &options, &passed_over));
-    if let Some(sandbox) = sandbox {
+    confined.report = Some(report(sandbox.as_ref(), &passed_over));
+    if let Some(mut sandbox) = sandbox {
         let named = |name: &str| {
             job.env.set.contains_key(name) || job.env.pass.iter().any(|one| one == name)
         };
         confined.env = sandbox::environment(&confined.env, &grounds, named);
+        match (&options.network, sandbox.network().clone()) {
+            (_, Network::Hosts(hosts)) => {
+                let gateway = open(&hosts, &grounds, context, place(job))?;
+                sandbox = sandbox.with_refusals(gateway.recent_refusals());
+                confined.gateway = Some(gateway);
+                confined.env.extend(without_proxy(&hosts));
+            }
+            (Network::Hosts(_), _) => warnings.push(no_hosts(&passed_over)),
+            _ => {}
+        }
         confined.enforcement = Enforcement::Enforced;
         confined.confinement = Some(Arc::new(sandbox));
     }
     for warning in warnings {
-        let place = Place {
-            job: Some(job.name.clone()),
-            ..Place::default()
-        };
-        let kind = EventKind::Warning(warning);
+        let (place, kind) = (place(job), EventKind::Warning(warning));
         // A run that no longer listens ends by itself.
         let _ = context.events.send(Emission { place, kind }).await;
     }
     Ok(confined)
+}
+
+fn place(job: &Job) -> Place {
+    Place {
+        job: Some(job.name.clone()),
+        ..Place::default()
+    }
+}
+
+/// Opens the way out to `hosts`.
+fn open(
+    hosts: &Hosts,
+    grounds: &Grounds,
+    context: &JobContext,
+    place: Place,
+) -> Result<Gateway, NoSandbox> {
+    let socket = grounds.proxy_socket();
+    let environment = &context.settings.environment;
+    let opened = Gateway::open(
+        hosts.clone(),
+        &socket,
+        environment,
+        context.events.clone(),
+        place,
+    );
+    opened.map_err(|error| {
+        let reason = format!("the way out cannot listen on {}: {error}", socket.display());
+        NoSandbox::of(Tier::Namespaces, reason)
+    })
+}
+
+/// What is reached without the proxy: the servers that commands start, unless
+/// the machine itself is listed.
+fn without_proxy(hosts: &Hosts) -> Vec<(String, String)> {
+    let exceptions = match hosts.names_loopback() {
+        true => "",
+        false => "localhost,127.0.0.1,::1",
+    };
+    let set = |name: &str| (name.to_owned(), exceptions.to_owned());
+    vec![set("NO_PROXY"), set("no_proxy")]
+}
+
+fn no_hosts(passed_over: &[(Tier, String)]) -> Warning {
+    Warning {
+        code: "no_hosts".to_owned(),
+        message: format!(
+            "commands reach no host, not even those of `sandbox.network`: the tier `landlock`              cannot tell hosts apart; install bubblewrap{}{}",
+            if passed_over.is_empty() { "" } else { ": " },
+            sandbox::reasons(passed_over)
+        ),
+    }
 }
 
 /// Whether anything of a job can run a command: a hook, or a call that policy
@@ -166,14 +229,11 @@ fn grounds(
         protected,
         records: runs.unwrap_or(site.records).to_owned(),
         hidden: survey.named,
+        forwarder: environment.program().map(Path::to_owned),
     }
 }
 
-fn report(
-    sandbox: Option<&Sandbox>,
-    options: &SandboxOptions,
-    passed_over: &[(sandbox::Tier, String)],
-) -> SandboxReport {
+fn report(sandbox: Option<&Sandbox>, passed_over: &[(sandbox::Tier, String)]) -> SandboxReport {
     let passed_over = passed_over.iter().map(|(tier, reason)| TierPassedOver {
         tier: tier.name().to_owned(),
         reason: reason.clone(),
@@ -183,7 +243,7 @@ fn report(
             .map_or("none", |sandbox| sandbox.tier().name())
             .to_owned(),
         network: match sandbox {
-            Some(_) => task::network_name(&options.network),
+            Some(sandbox) => task::network_name(sandbox.network()),
             None => "on",
         }
         .to_owned(),

@@ -18,19 +18,25 @@ use super::places::{Grounds, Places};
 /// Where bubblewrap is looked for: a place that only an administrator writes.
 const PROGRAMS: &[&str] = &["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 
+/// The command of our own program that passes on.
+const FORWARD: &str = "sandbox-forward";
+
 /// A command line that puts what follows it into namespaces.
 #[derive(Debug)]
 pub(super) struct Bubble {
     program: PathBuf,
     args: Vec<OsString>,
     filters: Vec<Vec<u8>>,
+    /// What starts the command in its place; nothing where it needs no help.
+    forwarder: Vec<OsString>,
 }
 
 impl Bubble {
     /// Makes the command line for these places.
     ///
     /// # Errors
-    /// In words, when bubblewrap is not installed.
+    /// In words, when bubblewrap is not installed, or nothing can pass on what goes
+    /// to hosts.
     pub(super) fn new(
         places: &Places,
         grounds: &Grounds,
@@ -44,10 +50,17 @@ impl Bubble {
                 PROGRAMS.join(" or ")
             )
         })?;
+        let mut args = arguments(places, grounds, network);
+        let mut forwarder = Vec::new();
+        if matches!(network, Network::Hosts(_)) {
+            forwarder = way_out(&mut args, grounds)?;
+        }
+        args.one("--remount-ro", "/");
         Ok(Self {
             program: program.to_path_buf(),
-            args: arguments(places, grounds, network),
+            args: args.0,
             filters: filters.iter().map(filter::bytes).collect(),
+            forwarder,
         })
     }
 
@@ -73,6 +86,7 @@ impl Bubble {
             handed.push(reader.into());
         }
         all.push("--".into());
+        all.extend_from_slice(&self.forwarder);
         all.push(command.into());
         all.extend(args);
         Ok(Wrapped {
@@ -107,7 +121,7 @@ impl Arguments {
     }
 }
 
-fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Vec<OsString> {
+fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Arguments {
     let mut args = Arguments::default();
     for flag in [
         "--unshare-user",
@@ -119,7 +133,7 @@ fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Vec<OsStr
     }
     // Kernels without such groups have none to leave.
     args.flag("--unshare-cgroup-try");
-    if *network == Network::Off {
+    if *network != Network::On {
         args.flag("--unshare-net");
     }
     args.flag("--die-with-parent");
@@ -150,8 +164,24 @@ fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Vec<OsStr
     for secret in &places.secret {
         hide(&mut args, secret);
     }
-    args.one("--remount-ro", "/");
-    args.0
+    args
+}
+
+/// Brings the socket of the proxy in, and our own program, which passes on what
+/// goes to it and starts the command.
+fn way_out(args: &mut Arguments, grounds: &Grounds) -> Result<Vec<OsString>, String> {
+    let program = grounds.forwarder.as_ref();
+    let program = program.ok_or("there is no program to pass on what goes to hosts")?;
+    let (inside, socket) = (grounds.private.join("forward"), grounds.proxy_socket());
+    args.two("--ro-bind", program, &inside);
+    args.bind("--ro-bind", &socket);
+    Ok(vec![
+        inside.into(),
+        FORWARD.into(),
+        "--socket".into(),
+        socket.into(),
+        "--".into(),
+    ])
 }
 
 /// Makes a place visible as it is: a link stays one, so that programs find

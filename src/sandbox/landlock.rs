@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
-    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError,
-    RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus,
+    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
+    RulesetError, RulesetStatus, Scope,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
@@ -87,7 +87,7 @@ fn ruleset(network: &Network) -> Result<RulesetCreated, RulesetError> {
         .handle_access(AccessFs::from_all(WANTED))?
         .scope(Scope::from_all(WANTED))?;
     let ruleset = match network {
-        Network::Off => ruleset.handle_access(AccessNet::from_all(WANTED))?,
+        Network::Off | Network::Hosts(_) => ruleset.handle_access(AccessNet::from_all(WANTED))?,
         Network::On => ruleset,
     };
     ruleset.create()
@@ -156,6 +156,25 @@ fn allow(
     };
     // For files the crate leaves out what is for directories only.
     rules.add_rule(PathBeneath::new(place, access))
+}
+
+/// The version of Landlock that this kernel has; none when it has none, or when it
+/// is not enabled. Asked by a thread that is bound and ends.
+pub fn landlock_version() -> Option<i32> {
+    let ask = || {
+        let rules = Ruleset::default()
+            .handle_access(AccessFs::Execute)?
+            .create()?;
+        rules.restrict_self()
+    };
+    let asked = std::thread::spawn(ask).join().ok()?.ok()?;
+    match asked.landlock {
+        LandlockStatus::Available {
+            effective_abi,
+            kernel_abi,
+        } => Some(kernel_abi.unwrap_or(effective_abi as i32)),
+        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
+    }
 }
 
 /// Takes every capability from the calling thread, and the way to get one back.

@@ -32,10 +32,13 @@ use bubblewrap::Bubble;
 use filter::Sockets;
 use guard::Guard;
 use landlock::Bonds;
+use proxy::RecentRefusals;
 
 pub use environment::environment;
+pub use landlock::landlock_version;
 pub use options::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOptions, TierChoice};
 pub use places::Grounds;
+pub use probe::works;
 pub use repositories::{Survey, survey};
 
 /// How commands are kept in.
@@ -74,6 +77,13 @@ pub struct NoSandbox {
 }
 
 impl NoSandbox {
+    /// This tier cannot be had, for this reason.
+    pub fn of(tier: Tier, reason: String) -> Self {
+        Self {
+            passed_over: vec![(tier, reason)],
+        }
+    }
+
     /// What may be done about it.
     pub fn hints(&self) -> Vec<String> {
         vec![
@@ -93,6 +103,8 @@ pub fn reasons(passed_over: &[(Tier, String)]) -> String {
 #[derive(Debug)]
 pub struct Sandbox {
     tier: Tier,
+    network: Network,
+    refusals: Option<RecentRefusals>,
     walls: Walls,
     limits: Vec<OsString>,
     processes_max: Option<u64>,
@@ -106,7 +118,8 @@ enum Walls {
 }
 
 impl Sandbox {
-    /// The strongest sandbox that works here and that `options` ask for.
+    /// The strongest sandbox that works here and that `options` ask for. Where one
+    /// is preferred only and the tier knows no hosts, commands reach none of them.
     ///
     /// # Errors
     /// When one is required and there is none.
@@ -121,9 +134,14 @@ impl Sandbox {
             (_, TierChoice::Landlock) => &[Tier::Landlock],
         };
         let mut passed_over = Vec::new();
+        let mut options = options.clone();
         for tier in wanted.iter().copied() {
+            let by_name = matches!(options.network, Network::Hosts(_));
+            if by_name && tier == Tier::Landlock && options.mode == SandboxMode::Prefer {
+                options.network = Network::Off;
+            }
             let built = match probe::works(tier).await {
-                Ok(()) => Self::build(tier, options, grounds.clone()),
+                Ok(()) => Self::build(tier, &options, grounds.clone()),
                 Err(reason) => Err(reason),
             };
             match built {
@@ -155,9 +173,11 @@ impl Sandbox {
         make(grounds.private_tmp())?;
         let places = grounds.places(&options.read, &options.write);
         let sockets = match (&options.network, tier, options.unix_sockets) {
-            (Network::On, _, _) => Sockets::Network,
+            (Network::Hosts(_), Tier::Landlock, _) => {
+                return Err("it cannot tell hosts apart, as `sandbox.network` asks".to_owned());
+            }
             // In namespaces loopback and local sockets reach nobody else.
-            (Network::Off, Tier::Namespaces, _) => Sockets::Network,
+            (Network::On, ..) | (_, Tier::Namespaces, _) => Sockets::Network,
             (Network::Off, Tier::Landlock, true) => Sockets::Local,
             (Network::Off, Tier::Landlock, false) => Sockets::Pairs,
         };
@@ -175,6 +195,8 @@ impl Sandbox {
             .map_err(|error| format!("the protected files cannot be read: {error}"))?;
         Ok(Self {
             tier,
+            network: options.network.clone(),
+            refusals: None,
             walls,
             limits: limits::wrapper(&options.limits)?,
             processes_max: options.limits.processes,
@@ -185,6 +207,20 @@ impl Sandbox {
     /// How it keeps commands in.
     pub fn tier(&self) -> Tier {
         self.tier
+    }
+
+    /// What of the network commands reach.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Tells whoever ran a command what the proxy refused meanwhile.
+    #[must_use]
+    pub fn with_refusals(self, refusals: RecentRefusals) -> Self {
+        Self {
+            refusals: Some(refusals),
+            ..self
+        }
     }
 }
 
@@ -218,6 +254,11 @@ impl Confinement for Sandbox {
     }
 
     fn settle(&self) -> Vec<String> {
-        self.guard.settle()
+        let mut told = self.guard.settle();
+        let refused = self.refusals.as_ref().map(RecentRefusals::take);
+        for refusal in refused.unwrap_or_default() {
+            told.push(format!("the network was refused: {}", refusal.reason));
+        }
+        told
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::proxy::Hosts;
+
 /// Whether commands are kept in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +52,8 @@ pub enum Network {
     Off,
     /// Everything.
     On,
+    /// These, by name and through a proxy.
+    Hosts(Hosts),
 }
 
 /// How much a command may take. None is as much as it wants.

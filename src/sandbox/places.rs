@@ -94,6 +94,9 @@ pub struct Grounds {
     pub records: PathBuf,
     /// What no command may read in the workspace.
     pub hidden: Vec<PathBuf>,
+    /// This program, which passes on what commands send to the hosts that they may
+    /// reach.
+    pub forwarder: Option<PathBuf>,
 }
 
 /// What may be read and written, resolved.
@@ -116,6 +119,11 @@ impl Grounds {
     /// Where their temporary files are.
     pub(super) fn private_tmp(&self) -> PathBuf {
         self.private.join("tmp")
+    }
+
+    /// Where the proxy for listed hosts is to listen.
+    pub fn proxy_socket(&self) -> PathBuf {
+        self.private.join("proxy")
     }
 
     /// What may be read and written here, with what a task lists besides.

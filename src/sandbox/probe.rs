@@ -38,7 +38,7 @@ tell done
 "#;
 
 /// Whether `tier` works, as it was found the first time it was asked.
-pub(super) async fn works(tier: Tier) -> Result<(), String> {
+pub async fn works(tier: Tier) -> Result<(), String> {
     let known = match tier {
         Tier::Namespaces => &NAMESPACES,
         Tier::Landlock => &LANDLOCK,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOptions, TierChoice};
 use crate::task::resolve::Resolution;
 use crate::task::tree::Node;
@@ -35,12 +36,28 @@ pub struct SandboxSection {
     pub unix_sockets: bool,
 }
 
-/// What of the network commands reach.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// What of the network commands reach: `off`, `on`, or a list of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum NetworkChoice {
+    /// All or nothing.
+    Whole(NetworkSwitch),
+    /// These hosts, in the tier `namespaces`: `crates.io`, `*.crates.io` for all
+    /// below it, an address, each with `:port` where it is not 80 or 443.
+    Hosts(#[schemars(length(min = 1))] Vec<String>),
+}
+
+impl Default for NetworkChoice {
+    fn default() -> Self {
+        Self::Whole(NetworkSwitch::Off)
+    }
+}
+
+/// The whole network or nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkSwitch {
     /// Nothing.
-    #[default]
     Off,
     /// Everything.
     On,
@@ -70,10 +87,7 @@ impl Resolution<'_> {
         SandboxOptions {
             mode: section.mode,
             tier: section.tier,
-            network: match section.network {
-                NetworkChoice::Off => Network::Off,
-                NetworkChoice::On => Network::On,
-            },
+            network: self.network(section, root),
             read,
             write,
             git: section.git,
@@ -84,6 +98,35 @@ impl Resolution<'_> {
                 file_size: limits.file_size.as_deref().and_then(bytes),
             },
         }
+    }
+
+    fn network(&mut self, section: &SandboxSection, root: &Node) -> Network {
+        let entries = match &section.network {
+            NetworkChoice::Whole(NetworkSwitch::Off) => return Network::Off,
+            NetworkChoice::Whole(NetworkSwitch::On) => return Network::On,
+            NetworkChoice::Hosts(entries) => entries,
+        };
+        let node = root.at_path(&["sandbox", "network"]);
+        let at = node.map_or(root.at, |node| node.at);
+        if section.mode == SandboxMode::Off {
+            let message =
+                "a list in `sandbox.network` needs a sandbox, and `sandbox.mode` is `off`";
+            self.report.error(at, "out_of_range", message);
+        }
+        for (index, (entry, node)) in entries
+            .iter()
+            .zip(node.map_or(&[][..], Node::items))
+            .enumerate()
+        {
+            let error = Hosts::parse([entry.as_str()]).err();
+            let twice = entries.iter().take(index).any(|other| other == entry);
+            let twice = twice.then(|| format!("`sandbox.network` has `{entry}` twice"));
+            if let Some(message) = error.or(twice) {
+                self.report.error(node.at, "bad_host", message);
+            }
+        }
+        let hosts = Hosts::parse(entries.iter().map(String::as_str));
+        hosts.map_or(Network::Off, Network::Hosts)
     }
 
     fn sandbox_places(&mut self, key: &str, root: &Node) -> Vec<PathBuf> {
@@ -115,7 +158,10 @@ pub(super) fn document(options: &SandboxOptions) -> Value {
     json!({
         "mode": options.mode,
         "tier": options.tier,
-        "network": network_name(&options.network),
+        "network": match &options.network {
+            Network::Off | Network::On => json!(network_name(&options.network)),
+            Network::Hosts(hosts) => json!(hosts.written()),
+        },
         "read": options.read,
         "write": options.write,
         "git": options.git,
@@ -128,11 +174,12 @@ pub(super) fn document(options: &SandboxOptions) -> Value {
     })
 }
 
-/// How a task file writes it.
+/// Its name in reports.
 pub fn network_name(network: &Network) -> &'static str {
     match network {
         Network::Off => "off",
         Network::On => "on",
+        Network::Hosts(_) => "hosts",
     }
 }
 

@@ -6,17 +6,18 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
 
 use crate::cli_scene::plain;
-use crate::support::cli::{Cli, Output};
+use crate::support::cli::Cli;
 use crate::support::workspace::Workspace;
 
 const REPLIES: &str = "- text: done\n";
 
-fn document(output: &Output) -> Value {
-    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stdout))
+fn document(stdout: &str) -> Value {
+    serde_json::from_str(stdout).unwrap_or_else(|_| panic!("{stdout}"))
 }
 
 /// What was found about one thing.
@@ -56,7 +57,7 @@ fn a_task_that_can_run_is_told_so() {
     let cli = plain(REPLIES, "").args(["doctor", "task.yaml", "--output-format", "json"]);
     let (cwd, before) = (cli.cwd().to_owned(), files(cli.cwd()));
     let output = cli.run();
-    let document = document(&output);
+    let document = document(&output.stdout);
     assert_eq!(document["schemaVersion"], 1);
     assert_eq!(document["task"], "demo");
     assert_eq!(document["ok"], true);
@@ -125,7 +126,7 @@ fn stopped_by(task: &str, env: &[(&str, &str)], args: &[&str], expect: [&str; 3]
     for (name, value) in env {
         cli = cli.env(name, value);
     }
-    let document = document(&cli.run());
+    let document = document(&cli.run().stdout);
     assert_eq!(document["ok"], false);
     assert_eq!(names(&document, "error"), [name], "{document:#}");
     let row = check(&document, name);
@@ -187,6 +188,82 @@ fn a_machine_without_what_a_task_needs_is_in_the_way() {
     );
 }
 
+/// The same start of the program where bubblewrap is not installed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what hides a program from the program under test"
+)]
+fn without_bubblewrap(cli: &Cli) -> Output {
+    let start = cli.command();
+    let mut command = std::process::Command::new("bwrap");
+    command
+        .args(["--dev-bind", "/", "/"])
+        .args(["--ro-bind", "/dev/null", "/usr/bin/bwrap", "--"])
+        .arg(start.get_program())
+        .args(start.get_args())
+        .current_dir(cli.cwd())
+        .env_clear();
+    for (name, value) in start.get_envs() {
+        command.env(name, value.unwrap());
+    }
+    command.output().unwrap()
+}
+
+#[test]
+fn the_sandbox_is_told_with_what_it_is_not() {
+    let doctor = |sandbox: &str| {
+        plain(REPLIES, &format!("sandbox: {sandbox}\n")).args([
+            "doctor",
+            "task.yaml",
+            "--output-format",
+            "json",
+        ])
+    };
+    for (sandbox, found) in [
+        ("{mode: require}", "namespaces"),
+        ("{mode: require, tier: landlock}", "landlock"),
+        ("{mode: off}", "off: commands may do what this program may"),
+        ("{network: [crates.io]}", "namespaces"),
+    ] {
+        let document = document(&doctor(sandbox).run().stdout);
+        assert_eq!(check(&document, "sandbox")["found"], found);
+        assert_eq!(check(&document, "sandbox")["status"], "ok");
+        for part in ["landlock", "user_namespaces", "seccomp", "bubblewrap"] {
+            assert_eq!(check(&document, part)["status"], "ok", "{document:#}");
+        }
+    }
+    let gone = "bubblewrap is not installed";
+    for (sandbox, status, found) in [
+        (
+            "{}",
+            "warning",
+            "landlock (not namespaces: bubblewrap is not installed",
+        ),
+        ("{tier: namespaces}", "warning", gone),
+        ("{mode: require, tier: namespaces}", "error", gone),
+        ("{network: [crates.io]}", "warning", "are not reached"),
+        (
+            "{mode: require, network: [crates.io]}",
+            "error",
+            "cannot tell the hosts",
+        ),
+        ("{mode: require}", "warning", "landlock (not namespaces"),
+    ] {
+        let done = without_bubblewrap(&doctor(sandbox));
+        let document = document(&String::from_utf8(done.stdout).unwrap());
+        let row = check(&document, "sandbox");
+        assert_eq!(row["status"], status, "{sandbox}: {row:#}");
+        assert!(row["found"].as_str().unwrap().contains(found), "{row:#}");
+        assert!(
+            row["advice"].as_str().unwrap().contains("bubblewrap"),
+            "{row:#}"
+        );
+        let code = if status == "error" { 78 } else { 0 };
+        assert_eq!(done.status.code(), Some(code), "{sandbox}");
+        assert_eq!(check(&document, "bubblewrap")["status"], "warning");
+    }
+}
+
 #[test]
 fn a_task_that_is_wrong_has_the_status_of_check() {
     for (task, code, found) in [
@@ -208,7 +285,7 @@ fn a_task_that_is_wrong_has_the_status_of_check() {
             cli.expect_code(code).run()
         };
         run(&["check", "task.yaml"]);
-        let document = document(&run(&["doctor", "task.yaml", "--output-format", "json"]));
+        let document = document(&run(&["doctor", "task.yaml", "--output-format", "json"]).stdout);
         assert_eq!(document["ok"], false);
         assert!(names(&document, "error").contains(&"task".to_owned()));
         assert!(document.to_string().contains(found), "{document:#}");
@@ -225,7 +302,7 @@ fn a_task_that_is_wrong_has_the_status_of_check() {
 #[test]
 fn without_a_task_only_errors_count() {
     let output = Cli::new().args(["doctor", "--output-format", "json"]).run();
-    let found = document(&output);
+    let found = document(&output.stdout);
     assert_eq!(found["task"], Value::Null);
     assert_eq!(check(&found, "model")["status"], "warning");
     assert_eq!(check(&found, "credentials")["status"], "warning");
@@ -235,7 +312,7 @@ fn without_a_task_only_errors_count() {
         .file("key", "sk-ant-0123456789abcdef")
         .args(["doctor", "--output-format", "json"]);
     let key = cli.cwd().join("key");
-    let found = document(&cli.env("ANTHROPIC_API_KEY_FILE", key).run());
+    let found = document(&cli.env("ANTHROPIC_API_KEY_FILE", key).run().stdout);
     let credentials = &check(&found, "credentials")["found"];
     assert_eq!(
         credentials,
@@ -299,7 +376,7 @@ fn nothing_is_sent_and_nobody_is_waited_for() {
         .args(["doctor", "--model", "openai-chat/own", "--base-url", &url])
         .args(["--output-format", "json"])
         .run();
-    let document = document(&output);
+    let document = document(&output.stdout);
     let git = check(&document, "git");
     assert_eq!(git["status"], "warning");
     assert_eq!(git["found"], "`git` said nothing for 2 s");
@@ -343,7 +420,7 @@ fn a_repository_is_asked_without_running_what_it_names() {
             .file("m.yaml", REPLIES)
             .args(["doctor", "task.yaml", "--output-format", "json"])
             .run();
-        check(&document(&output), "git").clone()
+        check(&document(&output.stdout), "git").clone()
     };
     let nobody = git("");
     assert_eq!(nobody["status"], "warning", "{nobody}");

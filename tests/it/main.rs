@@ -116,6 +116,7 @@ mod run_artifacts;
 mod run_heartbeat;
 mod run_outputs;
 mod sandbox_files;
+mod sandbox_hosts;
 mod sandbox_network;
 mod sandbox_processes;
 mod sandbox_run;

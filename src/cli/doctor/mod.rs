@@ -10,6 +10,7 @@ mod model;
 mod place;
 mod probe;
 mod programs;
+mod sandbox;
 
 use std::path::PathBuf;
 
@@ -193,7 +194,9 @@ async fn examine(patient: &Patient<'_>, console: &Console) -> Vec<Finding> {
     findings.extend(model::price(patient));
     findings.push(model::proxy(patient));
     findings.push(model::certificates(patient));
-    findings.extend(programs::examine(patient).await);
+    let (sandbox, programs) = tokio::join!(sandbox::examine(patient), programs::examine(patient));
+    findings.extend(sandbox);
+    findings.extend(programs);
     findings.extend(place::examine(patient));
     findings.push(machine::clock(&crate::clock::date()));
     findings.push(machine::core_dumps());

@@ -50,7 +50,7 @@ pub(super) async fn ask(
     let well = match captured.ending {
         Ending::Exited(status) => status == 0,
         Ending::Signalled(signal) => return Err(format!("`{program}` died of signal {signal}")),
-        Ending::TimedOut | Ending::Cancelled => {
+        Ending::TimedOut | Ending::Cancelled | Ending::Crowded(_) => {
             let seconds = TIMEOUT.as_secs();
             return Err(format!("`{program}` said nothing for {seconds} s"));
         }

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::process::{Ending, Inherited, SpawnError};
+use crate::process::{Inherited, SpawnError};
 
 /// The variables by which programs learn of a proxy.
 pub const VARIABLES: [&str; 6] = [
@@ -53,7 +53,8 @@ pub enum ForwardError {
 
 /// Runs `program` with the address of a proxy in its environment and passes the
 /// connections to that on to `socket`, until the program ends. A signal to the
-/// process group is the program's to answer.
+/// process group is the program's to answer. Gives the program's status, as a
+/// shell would.
 ///
 /// # Errors
 /// When it cannot listen, or the program cannot be started.
@@ -61,7 +62,7 @@ pub async fn forward(
     socket: &Path,
     program: &OsString,
     args: &[OsString],
-) -> Result<Ending, ForwardError> {
+) -> Result<i32, ForwardError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .await
         .map_err(ForwardError::Listen)?;
@@ -72,7 +73,7 @@ pub async fn forward(
     let _ignored: Vec<_> = SIGNALS.into_iter().map(signal).collect();
     let mut command = Inherited::spawn(program, args, &env)?;
     tokio::select! {
-        ended = command.ended() => ended.map_err(ForwardError::Wait),
+        status = command.status() => status.map_err(ForwardError::Wait),
         never = pass_on(listener, socket) => match never {},
     }
 }

@@ -47,6 +47,7 @@ pub struct Target {
 /// The hosts that may be reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
+    written: Vec<String>,
     entries: Vec<Entry>,
 }
 
@@ -172,37 +173,32 @@ impl Hosts {
     /// # Errors
     /// The first entry that is none, and what is wrong with it.
     pub fn parse<'e>(entries: impl IntoIterator<Item = &'e str>) -> Result<Self, String> {
-        let read = |text| Entry::parse(text).map_err(|why| format!("`{text}`: {why}"));
-        let entries = entries.into_iter().map(read);
-        Ok(Self {
-            entries: entries.collect::<Result<_, _>>()?,
-        })
+        let mut hosts = Self::default();
+        for text in entries {
+            let entry = Entry::parse(text).map_err(|why| format!("`{text}`: {why}"))?;
+            hosts.entries.push(entry);
+            hosts.written.push(text.to_owned());
+        }
+        Ok(hosts)
+    }
+
+    /// The entries as they were written.
+    pub fn written(&self) -> &[String] {
+        &self.written
     }
 
     /// Whether the list has what a request asks for.
     pub fn allows(&self, target: &Target) -> bool {
-        let Target { host, port } = target;
-        self.entries.iter().any(|entry| match (entry, host) {
-            (Entry::Exact(own, wanted), host) => own == host && covers(*wanted, *port),
-            (Entry::Below(own, wanted), Host::Name(name)) => {
-                let above = name.strip_suffix(own.as_str());
-                above.is_some_and(|above| above.ends_with('.')) && covers(*wanted, *port)
-            }
-            (Entry::Below(..), Host::Address(_)) | (Entry::Network(..), _) => false,
-        })
+        self.entries.iter().any(|entry| entry.allows(target))
     }
 
     /// Whether a tunnel to `target`, which is allowed, may carry anything: the
     /// list names the port.
     pub fn names_port(&self, target: &Target) -> bool {
-        let explicit = self.entries.iter().filter(|entry| match entry {
-            Entry::Exact(_, port) | Entry::Below(_, port) => port.is_some(),
+        self.entries.iter().any(|entry| match entry {
+            Entry::Exact(_, port) | Entry::Below(_, port) => port.is_some() && entry.allows(target),
             Entry::Network(..) => false,
-        });
-        Self {
-            entries: explicit.cloned().collect(),
-        }
-        .allows(target)
+        })
     }
 
     /// Whether `host`, which is allowed, may lead to `address`.
@@ -237,6 +233,18 @@ fn covers(wanted: Option<u16>, port: u16) -> bool {
 }
 
 impl Entry {
+    fn allows(&self, target: &Target) -> bool {
+        let Target { host, port } = target;
+        match (self, host) {
+            (Self::Exact(own, wanted), host) => own == host && covers(*wanted, *port),
+            (Self::Below(own, wanted), Host::Name(name)) => {
+                let above = name.strip_suffix(own.as_str());
+                above.is_some_and(|above| above.ends_with('.')) && covers(*wanted, *port)
+            }
+            (Self::Below(..), Host::Address(_)) | (Self::Network(..), _) => false,
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         if !text.is_ascii() {
             return Err(match ascii_form(text) {
