@@ -47,19 +47,22 @@ impl Gateway {
     pub(super) fn recent_refusals(&self) -> RecentRefusals {
         self.proxy.recent_refusals()
     }
+}
 
-    /// Closes every connection, and waits until all refusals are told.
-    pub(super) async fn close(mut self) {
-        self.proxy.stop().await;
-        while self.teller.join_next().await.is_some() {}
+/// Closes every connection of a gateway, if there is one, and waits until all
+/// refusals are told.
+pub(super) async fn close(gateway: Option<Gateway>) {
+    if let Some(Gateway { proxy, mut teller }) = gateway {
+        proxy.stop().await;
+        while teller.join_next().await.is_some() {}
     }
 }
 
 async fn tell(mut refusals: mpsc::Receiver<Refusal>, events: mpsc::Sender<Emission>, place: Place) {
-    while let Some(Refusal { target, reason }) = refusals.recv().await {
+    while let Some(Refusal { reason, .. }) = refusals.recv().await {
         let kind = EventKind::Warning(Warning {
             code: "network_denied".to_owned(),
-            message: format!("denied: {target}: {reason}"),
+            message: format!("denied: {reason}"),
         });
         let place = place.clone();
         // A run that no longer listens ends by itself.

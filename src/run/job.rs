@@ -25,7 +25,7 @@ use crate::workspace::{self, WorkspaceError};
 use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
-use super::gateway::Gateway;
+use super::gateway::{self, Gateway};
 use super::protected::protected;
 use super::resources;
 use super::response_file::ResponseFile;
@@ -116,9 +116,7 @@ async fn converse(
     let budget = session.budget();
     let place = main_place(&job, &session);
     let closed = close(session, &interrupt).await;
-    if let Some(gateway) = site.gateway {
-        gateway.close().await;
-    }
+    gateway::close(site.gateway).await;
     let told = changes::tell(closed.changes, &site.paths, &context, place).await;
     let (folder, redactor) = (
         site.paths.tool_output.clone(),

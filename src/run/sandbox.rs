@@ -83,13 +83,7 @@ pub(super) async fn establish(
         passed_over,
     } = Sandbox::establish(&options, grounds.clone()).await?;
     if sandbox.is_none() && options.mode == SandboxMode::Prefer {
-        warnings.push(Warning {
-            code: "no_sandbox".to_owned(),
-            message: format!(
-                "commands run without a sandbox, because none works here: {}",
-                sandbox::reasons(&passed_over)
-            ),
-        });
+        warnings.push(none_works(&passed_over));
     }
     confined.report = Some(report(sandbox.as_ref(), &passed_over));
     if let Some(mut sandbox) = sandbox {
@@ -97,15 +91,13 @@ pub(super) async fn establish(
             job.env.set.contains_key(name) || job.env.pass.iter().any(|one| one == name)
         };
         confined.env = sandbox::environment(&confined.env, &grounds, named);
-        match (&options.network, sandbox.network().clone()) {
-            (_, Network::Hosts(hosts)) => {
-                let gateway = open(&hosts, &grounds, context, place(job))?;
-                sandbox = sandbox.with_refusals(gateway.recent_refusals());
-                confined.gateway = Some(gateway);
-                confined.env.extend(without_proxy(&hosts));
-            }
-            (Network::Hosts(_), _) => warnings.push(no_hosts(&passed_over)),
-            _ => {}
+        if let Network::Hosts(hosts) = sandbox.network().clone() {
+            let gateway = open(&hosts, &grounds, context, place(job))?;
+            sandbox = sandbox.with_refusals(gateway.recent_refusals());
+            confined.gateway = Some(gateway);
+            confined.env.extend(without_proxy(&hosts));
+        } else if let Network::Hosts(_) = options.network {
+            warnings.push(no_hosts(&passed_over));
         }
         confined.enforcement = Enforcement::Enforced;
         confined.confinement = Some(Arc::new(sandbox));
@@ -156,6 +148,16 @@ fn without_proxy(hosts: &Hosts) -> Vec<(String, String)> {
     };
     let set = |name: &str| (name.to_owned(), exceptions.to_owned());
     vec![set("NO_PROXY"), set("no_proxy")]
+}
+
+fn none_works(passed_over: &[(Tier, String)]) -> Warning {
+    Warning {
+        code: "no_sandbox".to_owned(),
+        message: format!(
+            "commands run without a sandbox, because none works here: {}",
+            sandbox::reasons(passed_over)
+        ),
+    }
 }
 
 fn no_hosts(passed_over: &[(Tier, String)]) -> Warning {

@@ -125,6 +125,10 @@ impl Resolution<'_> {
                 self.report.error(node.at, "bad_host", message);
             }
         }
+        if entries.is_empty() {
+            let message = "`sandbox.network` lists no host; `off` reaches none";
+            self.report.error(at, "out_of_range", message);
+        }
         let hosts = Hosts::parse(entries.iter().map(String::as_str));
         hosts.map_or(Network::Off, Network::Hosts)
     }

@@ -79,8 +79,8 @@ fn people_get_a_table_with_advice() {
         let found = lines.iter().find(|line| line[9..].starts_with(name));
         found.unwrap_or_else(|| panic!("no {name} in {}", output.stdout))
     };
-    assert!(line("proxy ").starts_with("ok       proxy          none"));
-    assert!(line("run directory ").contains("/.agent/runs, "));
+    assert_eq!(*line("proxy "), "ok       proxy            none");
+    assert!(line("run directory    /").contains("/.agent/runs, "));
     assert!(
         lines
             .last()
@@ -99,7 +99,7 @@ fn people_get_a_table_with_advice() {
     let output = Cli::new().args(args).expect_code(78).run();
     let found = "\u{1b}[31merror  \u{1b}[0m  model ";
     assert!(output.stdout.contains(found), "{}", output.stdout);
-    let advice = "\n                        -> set ANTHROPIC_API_KEY";
+    let advice = "\n                          -> set ANTHROPIC_API_KEY";
     assert!(output.stdout.contains(advice), "{}", output.stdout);
     assert!(
         output

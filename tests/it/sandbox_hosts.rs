@@ -44,7 +44,10 @@ fn said(output: &Output) -> String {
     let events = output.events();
     let ends = events.iter().filter(|event| {
         let name = event["event"].as_str();
-        matches!(name, Some("tool:complete" | "tool:error"))
+        matches!(
+            name,
+            Some("tool:execution:complete" | "tool:execution:error")
+        )
     });
     let texts = ends.map(|event| {
         let content = event["data"]["content"].as_str();
@@ -101,8 +104,7 @@ async fn a_listed_host_is_reached_and_the_rest_is_told() {
     let warnings = warnings(&output);
     let denied: Vec<&str> = warnings
         .iter()
-        .filter_map(|warning| warning.strip_prefix("denied: "))
-        .map(|warning| warning.split(": ").next().unwrap())
+        .filter_map(|warning| warning.strip_prefix("denied: ")?.split(' ').next())
         .collect();
     assert_eq!(
         denied,
@@ -132,7 +134,6 @@ async fn no_other_way_leads_out() {
         {{ echo x > /dev/udp/127.0.0.1/{udp_port}; }} 2>/dev/null
         {{ echo x > /dev/udp/1.1.1.1/53; }} 2>/dev/null && echo 'OPEN udp'
         getent hosts one.one.one.one && echo 'OPEN dns'
-        while read -r line; do case $line in lo:*|*'|'*) ;; *) echo \"OPEN $line\" ;; esac; done < /proc/self/net/dev
         echo end"
     );
     let sandbox = format!("{{mode: require, network: ['localhost:{tcp_port}']}}");
@@ -167,12 +168,12 @@ async fn the_tier_that_knows_no_names_is_refused() {
 fn a_list_is_checked_before_anything_runs() {
     for (network, said) in [
         ("[https://crates.io]", "write the host alone: `crates.io`"),
-        ("['*']", "network: on"),
-        ("[127.1]", "four decimal numbers"),
-        ("[]", "network: off"),
+        ("['*']", "every host is `network: on`"),
+        ("['127.1']", "four decimal numbers"),
+        ("[]", "lists no host"),
         ("[crates.io, crates.io]", "twice"),
-        ("crates.io", "off, on or a list of hosts"),
-        ("[1]", "1"),
+        ("crates.io", "`crates.io` is no value of `sandbox.network`"),
+        ("[1]", "must be a text"),
     ] {
         let cli = task("echo x", &format!("{{network: {network}}}"));
         let output = cli.expect_code(65).run();
