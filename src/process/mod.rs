@@ -4,6 +4,7 @@
 mod capture;
 mod confinement;
 mod phase;
+mod seal;
 mod spawn;
 mod sweep;
 
@@ -29,6 +30,7 @@ use crate::clock;
 
 pub use self::capture::{Captured, capture};
 pub use self::confinement::{Confinement, Leader, Wrapped};
+pub use self::seal::keep_to_itself;
 pub use self::sweep::{adopt_orphans, kill_all_children};
 
 /// The grace between SIGTERM and SIGKILL when the time is up: a tenth of the

@@ -12,6 +12,7 @@
 
 mod bubblewrap;
 mod environment;
+mod explain;
 mod filter;
 mod guard;
 mod landlock;
@@ -19,6 +20,7 @@ mod limits;
 mod options;
 mod places;
 mod probe;
+mod records;
 mod repositories;
 
 use std::ffi::OsString;
@@ -28,9 +30,11 @@ use std::path::{Path, PathBuf};
 use crate::process::{Confinement, Leader, Wrapped};
 
 use bubblewrap::Bubble;
+use explain::Explainer;
 use filter::Sockets;
 use guard::Guard;
 use landlock::Bonds;
+use records::Records;
 
 pub use environment::environment;
 pub use options::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOptions, TierChoice};
@@ -82,6 +86,15 @@ impl NoSandbox {
     }
 }
 
+/// Both tiers, the stronger one first, with the reason where one does not work
+/// here. They are tried once a process.
+pub async fn tiers() -> [(Tier, Result<(), String>); 2] {
+    [
+        (Tier::Namespaces, probe::works(Tier::Namespaces).await),
+        (Tier::Landlock, probe::works(Tier::Landlock).await),
+    ]
+}
+
 /// The tiers that were not taken, each with its reason.
 pub fn reasons(passed_over: &[(Tier, String)]) -> String {
     let one = |(tier, reason): &(Tier, String)| format!("{}: {reason}", tier.name());
@@ -96,6 +109,8 @@ pub struct Sandbox {
     limits: Vec<OsString>,
     processes_max: Option<u64>,
     guard: Guard,
+    records: Records,
+    explainer: Explainer,
 }
 
 #[derive(Debug)]
@@ -178,6 +193,8 @@ impl Sandbox {
             limits: limits::wrapper(&options.limits)?,
             processes_max: options.limits.processes,
             guard,
+            records: Records::new(tier, &grounds, &places.write),
+            explainer: Explainer::new(&places, &grounds, &options.network),
         })
     }
 
@@ -189,6 +206,7 @@ impl Sandbox {
 
 impl Confinement for Sandbox {
     fn wrap(&self, program: PathBuf, args: Vec<OsString>, cwd: &Path) -> io::Result<Wrapped> {
+        self.records.seal();
         let (program, args) = limits::limited(&self.limits, program, args);
         match &self.walls {
             Walls::Namespaces(bubble) => bubble.wrap(program, args, cwd),
@@ -217,6 +235,16 @@ impl Confinement for Sandbox {
     }
 
     fn settle(&self) -> Vec<String> {
-        self.guard.settle()
+        let mut undone = self.guard.settle();
+        undone.extend(self.records.check());
+        undone
+    }
+
+    fn reasons(&self, output: &str) -> Vec<String> {
+        self.explainer.reasons(output)
+    }
+
+    fn breach(&self) -> Option<String> {
+        self.records.broken()
     }
 }
