@@ -64,6 +64,8 @@
 //! 8. A failed tool is data for the model, never an `Err`; an `Err` ends the turn.
 //! 9. A run always ends, with exactly one `run:end` and a truthful result file, on
 //!    every path that can be caught.
+//! 10. What keeps commands in was tried on this machine before anything rested on
+//!     it, and what was taken is told: never silently less than was asked for.
 
 pub mod access;
 pub mod cli;

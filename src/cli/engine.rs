@@ -43,6 +43,7 @@ impl Engine {
     /// # Errors
     /// A message for people.
     pub(super) fn start() -> Result<Self, String> {
+        process::keep_to_itself();
         process::adopt_orphans();
         let runtime = Builder::new_current_thread()
             .enable_all()

@@ -27,6 +27,12 @@ pub trait Confinement: Debug + Send + Sync {
     /// How many processes a command may be at a time.
     fn processes_max(&self) -> Option<u64>;
 
+    /// Why a command that printed this failed, as far as it was kept in.
+    fn reasons(&self, output: &str) -> Vec<String>;
+
+    /// Why what the run left cannot be trusted any more, when a command saw to that.
+    fn breach(&self) -> Option<String>;
+
     /// Looks at what could not be prevented, once nothing of a command runs any
     /// more, and undoes it. What it tells is for the model.
     fn settle(&self) -> Vec<String>;

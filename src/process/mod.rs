@@ -5,6 +5,7 @@ mod capture;
 mod confinement;
 mod inherit;
 mod phase;
+mod seal;
 mod spawn;
 mod sweep;
 
@@ -31,6 +32,7 @@ use crate::clock;
 pub use self::capture::{Captured, capture};
 pub use self::confinement::{Confinement, Leader, Wrapped};
 pub use self::inherit::Inherited;
+pub use self::seal::keep_to_itself;
 pub use self::spawn::locate;
 pub use self::sweep::{adopt_orphans, kill_all_children};
 

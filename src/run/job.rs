@@ -13,6 +13,7 @@ use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::hook::{CommandHook, Hooks};
 use crate::model::ClientOptions;
 use crate::policy::{Enforcement, Permissions, Policy, Surroundings};
+use crate::process::Confinement;
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
     QueueModes, Sampling, Session, SessionError, SessionOptions, Stop,
@@ -22,6 +23,7 @@ use crate::task::{Isolation, Job, ScriptProblem};
 use crate::tool::{CommandSettings, Toolset};
 use crate::workspace::{self, WorkspaceError};
 
+use super::blocking::blocking;
 use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
@@ -61,10 +63,20 @@ struct Site {
     answer: Option<ResponseFile>,
     /// Private files of the job, removed at its end.
     scratch: TempDir,
+    /// What keeps its commands in.
+    confinement: Option<Arc<dyn Confinement>>,
     /// What its calls are recorded on, or answered from.
     tape: JobTape,
     /// The way out to the hosts that commands may reach.
     gateway: Option<Gateway>,
+}
+
+impl Site {
+    /// What a command made of the records that the run leaves.
+    fn breach(&self) -> Option<Trouble> {
+        let breach = self.confinement.as_ref()?.breach()?;
+        Some(Trouble::new(Reason::Io, "records_changed", breach))
+    }
 }
 
 /// Runs a job to its end.
@@ -73,7 +85,10 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
     let paths = context.settings.directory.job(&job.name, context.single);
     let opening = async {
         let mut site = prepare_site(&job, &context, paths).await?;
-        let session = open_session(&job, &context, &mut site, deadline).await?;
+        let mut confined = confine(&job, &context, &site).await?;
+        site.confinement.clone_from(&confined.confinement);
+        site.gateway = confined.gateway.take();
+        let session = open_session(&job, &context, &site, confined, deadline).await?;
         Ok((site, session))
     };
     // Copying and looking at a large workspace take their time.
@@ -95,7 +110,7 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
 async fn converse(
     job: Job,
     context: JobContext,
-    site: Site,
+    mut site: Site,
     session: Session,
     interrupt: Interrupt,
 ) -> Verdict {
@@ -116,14 +131,14 @@ async fn converse(
     let budget = session.budget();
     let place = main_place(&job, &session);
     let closed = close(session, &interrupt).await;
-    gateway::close(site.gateway).await;
+    gateway::close(site.gateway.take()).await;
     let told = changes::tell(closed.changes, &site.paths, &context, place).await;
     let (folder, redactor) = (
         site.paths.tool_output.clone(),
         context.settings.redactor.clone(),
     );
     let masked = blocking(move || directory::mask_files(&folder, &redactor)).await;
-    let mut trouble = judge(&job, outcome, denials);
+    let mut trouble = site.breach().or_else(|| judge(&job, outcome, denials));
     if let Err(error) = closed.stored {
         trouble = Some(Trouble::new(Reason::Io, "session_file", error));
     }
@@ -238,6 +253,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         paths,
         answer,
         scratch,
+        confinement: None,
         tape,
         gateway: None,
     })
@@ -249,26 +265,17 @@ async fn copy(source: &Path, scratch: &Path) -> Result<PathBuf, WorkspaceError> 
     blocking(move || workspace::copy(&source, &scratch)).await
 }
 
-/// Does long work on a thread of its own; its panic is ours.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
 /// Puts the session together.
 async fn open_session(
     job: &Job,
     context: &JobContext,
-    site: &mut Site,
+    site: &Site,
+    confined: Confined,
     deadline: std::time::Instant,
 ) -> Result<Session, Trouble> {
     let settings = &context.settings;
     let activity = Activity::new();
     let models = site.tape.models(models(job, settings, activity.clone())?);
-    let mut confined = confine(job, context, site).await?;
-    site.gateway = confined.gateway.take();
     let judge = || {
         policy(
             job,

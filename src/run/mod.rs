@@ -6,6 +6,7 @@
 //! `job:end`; whoever owns the log closes it with `run:end`, on every path,
 //! a panic included.
 
+mod blocking;
 mod changes;
 mod default_model;
 mod directory;

@@ -13,9 +13,10 @@ use crate::sandbox::{
 };
 use crate::task::{self, Job, RUNS};
 
+use super::blocking::blocking;
 use super::environment::{self, Environment};
 use super::gateway::Gateway;
-use super::job::{JobContext, blocking};
+use super::job::JobContext;
 
 /// What the commands of a job run with.
 #[derive(Debug)]
@@ -222,14 +223,16 @@ fn grounds(
         GitAccess::Writable => options.write.extend(survey.outside),
     }
     let path = env.iter().find(|(name, _)| name == "PATH");
+    // What earlier runs left is gone on with.
     let runs = site.records.parent().filter(|runs| runs.ends_with(RUNS));
+    protected.extend(runs.map(Path::to_owned));
     Grounds {
         workspace: site.workspace.to_owned(),
         home: environment.home(),
         private: site.scratch.join("sandbox"),
         path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
         protected,
-        records: runs.unwrap_or(site.records).to_owned(),
+        records: site.records.to_owned(),
         hidden: survey.named,
         forwarder: environment.program().map(Path::to_owned),
     }

@@ -62,6 +62,7 @@ impl Guard {
         let below = grounds.protected.iter().filter(|path| {
             path.starts_with(&grounds.workspace)
                 && *path != &grounds.workspace
+                && !grounds.records.starts_with(path)
                 && !path.starts_with(&grounds.records)
         });
         let unprevented = below.filter(|path| match (tier, path.symlink_metadata()) {

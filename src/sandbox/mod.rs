@@ -12,6 +12,7 @@
 
 mod bubblewrap;
 mod environment;
+mod explain;
 mod filter;
 mod guard;
 mod landlock;
@@ -20,6 +21,7 @@ mod options;
 mod places;
 mod probe;
 pub mod proxy;
+mod records;
 mod repositories;
 
 use std::ffi::OsString;
@@ -29,10 +31,12 @@ use std::path::{Path, PathBuf};
 use crate::process::{Confinement, Leader, Wrapped};
 
 use bubblewrap::Bubble;
+use explain::Explainer;
 use filter::Sockets;
 use guard::Guard;
 use landlock::Bonds;
 use proxy::RecentRefusals;
+use records::Records;
 
 pub use environment::environment;
 pub use landlock::landlock_version;
@@ -93,6 +97,15 @@ impl NoSandbox {
     }
 }
 
+/// Both tiers, the stronger one first, with the reason where one does not work
+/// here. They are tried once a process.
+pub async fn tiers() -> [(Tier, Result<(), String>); 2] {
+    [
+        (Tier::Namespaces, probe::works(Tier::Namespaces).await),
+        (Tier::Landlock, probe::works(Tier::Landlock).await),
+    ]
+}
+
 /// The tiers that were not taken, each with its reason.
 pub fn reasons(passed_over: &[(Tier, String)]) -> String {
     let one = |(tier, reason): &(Tier, String)| format!("{}: {reason}", tier.name());
@@ -109,6 +122,8 @@ pub struct Sandbox {
     limits: Vec<OsString>,
     processes_max: Option<u64>,
     guard: Guard,
+    records: Records,
+    explainer: Explainer,
 }
 
 #[derive(Debug)]
@@ -201,6 +216,8 @@ impl Sandbox {
             limits: limits::wrapper(&options.limits)?,
             processes_max: options.limits.processes,
             guard,
+            records: Records::new(tier, &grounds, &places.write),
+            explainer: Explainer::new(&places, &grounds, &options.network),
         })
     }
 
@@ -226,6 +243,7 @@ impl Sandbox {
 
 impl Confinement for Sandbox {
     fn wrap(&self, program: PathBuf, args: Vec<OsString>, cwd: &Path) -> io::Result<Wrapped> {
+        self.records.seal();
         let (program, args) = limits::limited(&self.limits, program, args);
         match &self.walls {
             Walls::Namespaces(bubble) => bubble.wrap(program, args, cwd),
@@ -254,11 +272,20 @@ impl Confinement for Sandbox {
     }
 
     fn settle(&self) -> Vec<String> {
-        let mut told = self.guard.settle();
+        let mut undone = self.guard.settle();
+        undone.extend(self.records.check());
         let refused = self.refusals.as_ref().map(RecentRefusals::take);
         for refusal in refused.unwrap_or_default() {
-            told.push(format!("the network was refused: {}", refusal.reason));
+            undone.push(format!("the network was refused: {}", refusal.reason));
         }
-        told
+        undone
+    }
+
+    fn reasons(&self, output: &str) -> Vec<String> {
+        self.explainer.reasons(output)
+    }
+
+    fn breach(&self) -> Option<String> {
+        self.records.broken()
     }
 }

@@ -1,11 +1,26 @@
 //! The sandbox of a whole run: chosen, told, refused.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the program is started by a shell"
+)]
+
 use serde_json::{Value, json};
 
+use agent::sandbox::Tier;
+
+use crate::sandbox_scene;
 use crate::support::cli::{Cli, Output};
 
-/// Both tiers, as a task names them.
-const TIERS: [&str; 2] = ["namespaces", "landlock"];
+/// The tiers that work here, as a task names them.
+fn tiers() -> Vec<&'static str> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let tiers = runtime.block_on(sandbox_scene::tiers());
+    tiers.into_iter().map(Tier::name).collect()
+}
 
 /// A task whose model runs `commands`, with `sandbox` as its section. They are
 /// in files of their own, into which policy does not see.
@@ -47,7 +62,7 @@ fn said(done: &Output) -> String {
 fn the_strongest_tier_is_taken_and_told() {
     let done = task(&["echo $HOME"], "{}").run();
     let result = done.result();
-    assert_eq!(result["sandbox"]["tier"], "namespaces", "{result:#}");
+    assert_eq!(result["sandbox"]["tier"], tiers()[0], "{result:#}");
     assert_eq!(result["sandbox"]["network"], "off");
     let events = done.events();
     let ready = events
@@ -60,7 +75,7 @@ fn the_strongest_tier_is_taken_and_told() {
 
 #[test]
 fn a_task_names_the_tier() {
-    for tier in TIERS {
+    for tier in tiers() {
         let done = task(&["true"], &format!("{{mode: require, tier: {tier}}}")).run();
         assert_eq!(done.result()["sandbox"]["tier"], tier);
     }
@@ -83,26 +98,109 @@ fn it_can_be_switched_off() {
 
 #[test]
 fn the_records_and_the_task_cannot_be_written() {
-    for tier in TIERS {
-        let command = "echo x >> task.yaml; rm -f task.yaml; for f in .agent/runs/*/*.jsonl; do : > $f; rm -f $f; done; \
-                       mv .agent gone; echo x > .agent/runs/new; ls .agent/runs | wc -l";
+    for tier in tiers() {
+        let command = "echo x >> task.yaml; rm -f task.yaml; echo x > .agent/runs/new/x";
         let done = task(&[command], &format!("{{tier: {tier}}}")).run();
         let task = std::fs::read_to_string(done.cwd().join("task.yaml")).unwrap();
-        assert!(
-            task.ends_with(&format!("{{tier: {tier}}}\n")),
-            "{tier}: {task}"
-        );
-        if tier == "namespaces" {
-            assert!(done.events().len() > 5);
-            assert!(done.cwd().join(".agent/runs").is_dir());
-            assert!(!done.cwd().join(".agent/runs/new").exists());
+        let end = format!("{{tier: {tier}}}\n");
+        assert!(task.ends_with(&end), "{tier}: {task}");
+        assert!(!done.cwd().join(".agent/runs/new").exists());
+    }
+}
+
+#[test]
+fn a_command_that_changes_the_records_changes_nothing_or_fails_the_run() {
+    for command in [
+        "for f in .agent/runs/*/*.jsonl; do sed -i s/session/S3SSION/ $f; done; cat .agent/runs/*/events.jsonl | grep -c S3SSION",
+        "printf X | dd of=$(echo .agent/runs/*/events.jsonl) conv=notrunc bs=1 seek=20",
+        "ln -s /tmp/agent-escape $(echo .agent/runs/*/)change.patch",
+        "mkdir $(echo .agent/runs/*/)jobs; echo x > $(echo .agent/runs/*/)jobs/y",
+    ] {
+        for tier in tiers() {
+            let cli = task(&[command], &format!("{{tier: {tier}}}"));
+            if tier == "namespaces" {
+                let done = cli.run();
+                assert!(
+                    !done.artifact("events.jsonl").contains("S3SSION\""),
+                    "{command}"
+                );
+                continue;
+            }
+            let done = cli.expect_code(74).run();
+            assert!(!std::path::Path::new("/tmp/agent-escape").exists());
+            let said: Value = serde_json::from_str(&done.stdout).unwrap();
+            assert!(
+                matches!(
+                    said["error"]["code"].as_str(),
+                    Some("records_changed" | "io")
+                ),
+                "{command}: {said:#}"
+            );
         }
     }
 }
 
 #[test]
+fn a_refusal_is_explained() {
+    for tier in tiers() {
+        let done = task(
+            &["touch /usr/agent-escape", "cat /root/.ssh/id_rsa", "bash -c 'exec 3<>/dev/tcp/1.1.1.1/53'; curl http://example.com || getent hosts example.com; echo Could not resolve host >&2; exit 6"],
+            &format!("{{tier: {tier}}}"),
+        )
+        .run();
+        let said = said(&done);
+        assert!(
+            said.contains("commands may read /usr/agent-escape, and not write it"),
+            "{tier}: {said}"
+        );
+        assert!(said.contains("`sandbox.network` is off"), "{tier}: {said}");
+    }
+}
+
+#[test]
+fn mode_workspace_rests_on_the_sandbox() {
+    let mode = ["--permission-mode", "workspace"];
+    for tier in tiers() {
+        let done = task(&["echo ran"], &format!("{{tier: {tier}}}"))
+            .args(mode)
+            .run();
+        assert!(said(&done).contains("ran"), "{}", said(&done));
+    }
+    let done = task(&["echo ran"], "{mode: off}").args(mode).run();
+    assert_eq!(done.result()["denials"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn neither_core_dumps_nor_descriptors_reach_a_command() {
+    let cli = task(
+        &["ulimit -c; ls /proc/self/fd | sort -n | tr '\\n' ' '; readlink /proc/$PPID/fd/9"],
+        "{tier: landlock}",
+    );
+    let inner = cli.command();
+    let mut outer = std::process::Command::new("bash");
+    outer
+        .args(["-c", "exec 7</etc/passwd 9</etc/passwd; \"$@\"", "bash"])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .current_dir(cli.cwd())
+        .env_clear();
+    for (name, value) in inner.get_envs() {
+        outer.env(name, value.unwrap());
+    }
+    assert!(outer.output().unwrap().status.success());
+    let runs = std::fs::read_dir(cli.cwd().join(".agent/runs")).unwrap();
+    let log = runs
+        .flatten()
+        .map(|entry| entry.path().join("events.jsonl"));
+    let log: String = log
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .collect();
+    assert!(log.contains("0\\n0 1 2 3"), "{log}");
+}
+
+#[test]
 fn repositories_of_the_workspace_cannot_be_written() {
-    for tier in TIERS {
+    for tier in tiers() {
         let command = "echo x > .git/hooks/pre-commit; echo x >> .git/config; rm -rf .git/HEAD; \
                        mv .git gone; mkdir -p .git/hooks; echo x > lib/.git/hooks/post-checkout; \
                        mv lib lib2; mkdir -p lib/.git/hooks; mkdir -p new/.git/hooks; git init -q fresh; echo end";
@@ -133,7 +231,7 @@ fn repositories_of_the_workspace_cannot_be_written() {
 
 #[test]
 fn a_repository_that_is_not_there_is_not_made() {
-    for tier in TIERS {
+    for tier in tiers() {
         let done = task(
             &["mkdir -p .git/hooks && echo x > .git/hooks/x; echo end"],
             &format!("{{tier: {tier}}}"),
@@ -150,7 +248,7 @@ fn a_repository_that_is_not_there_is_not_made() {
 
 #[test]
 fn git_can_be_made_writable() {
-    for tier in TIERS {
+    for tier in tiers() {
         let done = task(
             &["git init -q . && git -c user.name=a -c user.email=b@c commit -q --allow-empty -m one && git log --format=%s"],
             &format!("{{tier: {tier}, git: writable}}"),
