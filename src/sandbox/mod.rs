@@ -45,6 +45,9 @@ pub use places::Grounds;
 pub use probe::works;
 pub use repositories::{Survey, survey};
 
+/// Why the tier `landlock` is refused to a task that lists hosts.
+pub const NO_HOSTS: &str = "it cannot tell the hosts of `sandbox.network` apart";
+
 /// How commands are kept in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
@@ -142,15 +145,9 @@ impl Sandbox {
         options: &SandboxOptions,
         grounds: Grounds,
     ) -> Result<Established, NoSandbox> {
-        let wanted: &[Tier] = match (options.mode, options.tier) {
-            (SandboxMode::Off, _) => &[],
-            (_, TierChoice::Auto) => &[Tier::Namespaces, Tier::Landlock],
-            (_, TierChoice::Namespaces) => &[Tier::Namespaces],
-            (_, TierChoice::Landlock) => &[Tier::Landlock],
-        };
         let mut passed_over = Vec::new();
         let mut options = options.clone();
-        for tier in wanted.iter().copied() {
+        for tier in options.tiers().iter().copied() {
             let by_name = matches!(options.network, Network::Hosts(_));
             if by_name && tier == Tier::Landlock && options.mode == SandboxMode::Prefer {
                 options.network = Network::Off;
@@ -189,7 +186,7 @@ impl Sandbox {
         let places = grounds.places(&options.read, &options.write);
         let sockets = match (&options.network, tier, options.unix_sockets) {
             (Network::Hosts(_), Tier::Landlock, _) => {
-                return Err("it cannot tell hosts apart, as `sandbox.network` asks".to_owned());
+                return Err(NO_HOSTS.to_owned());
             }
             // In namespaces loopback and local sockets reach nobody else.
             (Network::On, ..) | (_, Tier::Namespaces, _) => Sockets::Network,

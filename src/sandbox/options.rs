@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Tier;
 use super::proxy::Hosts;
 
 /// Whether commands are kept in.
@@ -87,4 +88,16 @@ pub struct SandboxOptions {
     pub unix_sockets: bool,
     /// How much each may take.
     pub limits: ResourceLimits,
+}
+
+impl SandboxOptions {
+    /// The tiers that are tried, the strongest first.
+    pub fn tiers(&self) -> &'static [Tier] {
+        match (self.mode, self.tier) {
+            (SandboxMode::Off, _) => &[],
+            (_, TierChoice::Auto) => &[Tier::Namespaces, Tier::Landlock],
+            (_, TierChoice::Namespaces) => &[Tier::Namespaces],
+            (_, TierChoice::Landlock) => &[Tier::Landlock],
+        }
+    }
 }

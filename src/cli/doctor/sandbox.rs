@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier, TierChoice};
+use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier};
 
 use super::finding::Finding;
 use super::{Patient, command_env, probe};
@@ -44,20 +44,15 @@ fn tier(options: &SandboxOptions, works: &[(Tier, Result<(), String>)]) -> Findi
     }
     let by_name = matches!(options.network, Network::Hosts(_));
     let strict = options.mode == SandboxMode::Require;
-    let asked = |tier: Tier| match options.tier {
-        TierChoice::Auto => true,
-        TierChoice::Namespaces => tier == Tier::Namespaces,
-        TierChoice::Landlock => tier == Tier::Landlock,
-    };
+    let asked = works
+        .iter()
+        .filter(|(tier, _)| options.tiers().contains(tier));
     let mut passed_over = Vec::new();
-    for (tier, works) in works.iter().filter(|(tier, _)| asked(*tier)) {
+    for (tier, works) in asked {
         let shut = by_name && *tier == Tier::Landlock;
         match works {
             Err(reason) => passed_over.push((*tier, reason.clone())),
-            Ok(()) if shut && strict => {
-                let reason = "it cannot tell the hosts of sandbox.network apart".to_owned();
-                passed_over.push((*tier, reason));
-            }
+            Ok(()) if shut && strict => passed_over.push((*tier, sandbox::NO_HOSTS.to_owned())),
             Ok(()) => return taken(*tier, shut, &passed_over),
         }
     }
