@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
-use crate::policy::{self, Enforcement, Mode, Policy};
+use crate::policy::{Enforcement, Mode, Policy, Rule, is_credential_name};
 use crate::process::Confinement;
 use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{
@@ -76,6 +76,8 @@ pub(super) async fn establish(
         SandboxMode::Require | SandboxMode::Prefer => {
             let survey = survey(site.workspace, policy()).await;
             warnings.extend(partial(&survey));
+            let mut site = site;
+            site.protected.extend(denied_writes(job, site.workspace));
             grounds(&mut options, environment, site, survey, &confined.env)
         }
     };
@@ -165,11 +167,26 @@ fn no_hosts(passed_over: &[(Tier, String)]) -> Warning {
     Warning {
         code: "no_hosts".to_owned(),
         message: format!(
-            "commands reach no host, not even those of `sandbox.network`: the tier `landlock`              cannot tell hosts apart; install bubblewrap{}{}",
+            "commands reach no host, not even those of `sandbox.network`: the tier `landlock` \
+             cannot tell hosts apart; install bubblewrap{}{}",
             if passed_over.is_empty() { "" } else { ": " },
             sandbox::reasons(passed_over)
         ),
     }
+}
+
+/// The places of the workspace that deny rules keep from being written, as far
+/// as a rule names a place and not a pattern.
+fn denied_writes(job: &Job, workspace: &Path) -> Vec<PathBuf> {
+    let place = |rule: &Rule| {
+        let (tool, specifier) = rule.text().trim().strip_suffix(')')?.split_once('(')?;
+        let specifier = specifier.trim();
+        let named = specifier.strip_suffix("/**").unwrap_or(specifier);
+        let named = named.strip_prefix("./").unwrap_or(named);
+        let literal = !named.is_empty() && !named.contains(['*', '?', '[', '{', '\\', '~']);
+        (tool.eq_ignore_ascii_case("edit") && literal).then(|| workspace.join(named))
+    };
+    job.permissions.deny.iter().filter_map(place).collect()
 }
 
 /// Whether anything of a job can run a command: a hook, or a call that policy
@@ -177,12 +194,7 @@ fn no_hosts(passed_over: &[(Tier, String)]) -> Warning {
 fn runs_commands(job: &Job) -> bool {
     let permissions = &job.permissions;
     let by_mode = matches!(permissions.mode, Mode::Workspace | Mode::Bypass);
-    let by_rule = || {
-        permissions
-            .allow
-            .iter()
-            .any(policy::Rule::is_about_commands)
-    };
+    let by_rule = || permissions.allow.iter().any(Rule::is_about_commands);
     let bash = job.tools.iter().any(|tool| tool == "bash");
     !job.hooks.is_empty() || (bash && (by_mode || by_rule()))
 }
@@ -191,7 +203,7 @@ fn runs_commands(job: &Job) -> bool {
 async fn survey(workspace: &Path, policy: Arc<Policy>) -> Survey {
     let workspace = workspace.to_owned();
     blocking(move || {
-        let mut survey = sandbox::survey(&workspace, policy::is_credential_name);
+        let mut survey = sandbox::survey(&workspace, is_credential_name);
         survey.named.retain(|path| !policy.may_read("read", path));
         survey
     })
@@ -232,7 +244,7 @@ fn grounds(
         private: site.scratch.join("sandbox"),
         path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
         protected,
-        records: site.records.to_owned(),
+        records: Some(site.records.to_owned()),
         hidden: survey.named,
         forwarder: environment.program().map(Path::to_owned),
     }

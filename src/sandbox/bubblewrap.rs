@@ -209,7 +209,7 @@ fn protect(args: &mut Arguments, grounds: &Grounds) {
     let there: Vec<&PathBuf> = grounds
         .protected
         .iter()
-        .chain([&grounds.records])
+        .chain(&grounds.records)
         .filter(|path| {
             path.symlink_metadata()
                 .is_ok_and(|found| !found.is_symlink())

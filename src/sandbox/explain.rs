@@ -55,13 +55,17 @@ impl Explainer {
         let mut write = places.write.clone();
         write.extend([grounds.private_home(), grounds.private_tmp()]);
         write.extend(["/tmp", "/var/tmp", "/dev", "/proc"].map(PathBuf::from));
-        let records = (grounds.records != Path::new("")).then(|| grounds.records.clone());
         Self {
             workspace: grounds.workspace.clone(),
             write,
             read: places.read.clone(),
             secret: places.secret.clone(),
-            protected: grounds.protected.iter().cloned().chain(records).collect(),
+            protected: grounds
+                .protected
+                .iter()
+                .chain(&grounds.records)
+                .cloned()
+                .collect(),
             network: network.clone(),
         }
     }

@@ -59,11 +59,12 @@ impl Guard {
     /// # Errors
     /// When a copy of one cannot be made.
     pub(super) fn new(tier: Tier, grounds: &Grounds) -> io::Result<Self> {
+        let records = grounds.records.as_deref();
         let below = grounds.protected.iter().filter(|path| {
             path.starts_with(&grounds.workspace)
                 && *path != &grounds.workspace
-                && !grounds.records.starts_with(path)
-                && !path.starts_with(&grounds.records)
+                && !records
+                    .is_some_and(|records| records.starts_with(path) || path.starts_with(records))
         });
         let unprevented = below.filter(|path| match (tier, path.symlink_metadata()) {
             (Tier::Landlock, _) | (_, Err(_)) => true,

@@ -37,13 +37,12 @@ struct Seal {
 
 impl Records {
     pub(super) fn new(tier: Tier, grounds: &Grounds, writable: &[PathBuf]) -> Self {
-        let exposed = tier == Tier::Landlock
-            && grounds.records != Path::new("")
-            && writable
-                .iter()
-                .any(|place| grounds.records.starts_with(place));
+        let exposed = grounds.records.clone().filter(|records| {
+            let written = writable.iter().any(|place| records.starts_with(place));
+            tier == Tier::Landlock && written
+        });
         Self {
-            root: exposed.then(|| grounds.records.clone()),
+            root: exposed,
             before: Mutex::default(),
             broken: Mutex::default(),
         }

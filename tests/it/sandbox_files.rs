@@ -144,3 +144,26 @@ async fn hidden_files_of_the_workspace_are_not_there_in_namespaces() {
     assert!(!ran.said.contains("canary"), "{}", ran.said);
     assert_eq!(scene.read("work/app/.env"), "canary\n");
 }
+
+#[tokio::test]
+async fn what_a_command_makes_of_protected_files_is_undone_or_refused() {
+    for tier in tiers().await {
+        let mut scene = Scene::new(tier);
+        scene.file("work/ci.yml", "ci\n");
+        scene.file("work/dir/hook.sh", "hook\n");
+        scene.grounds.protected = ["work/ci.yml", "work/dir/hook.sh", "work/later"]
+            .map(|name| scene.path(name))
+            .into();
+        let ran = scene
+            .run("echo x > ci.yml; mv dir gone; mkdir -p dir; echo x > dir/hook.sh; rm -f ci.yml; mkdir -p later/on")
+            .await;
+        let at = format!("{} {ran:?}", tier.name());
+        assert_eq!(scene.read("work/ci.yml"), "ci\n", "{at}");
+        assert_eq!(scene.read("work/dir/hook.sh"), "hook\n", "{at}");
+        assert!(!scene.path("work/later").exists(), "{at}");
+        let undone = |name: &str| ran.undone.iter().any(|said| said.starts_with(name));
+        assert!(undone("later is protected"), "{at}");
+        let prevents = tier == agent::sandbox::Tier::Namespaces;
+        assert_eq!(undone("ci.yml is protected"), !prevents, "{at}");
+    }
+}

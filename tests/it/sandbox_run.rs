@@ -158,6 +158,20 @@ fn a_refusal_is_explained() {
 }
 
 #[test]
+fn what_a_rule_keeps_from_edits_is_kept_from_commands() {
+    for tier in tiers() {
+        let command = "echo x > .github/workflows/ci.yml; mv .github g; mkdir -p .github/workflows; echo x > .github/workflows/ci.yml; mkdir -p infra/x";
+        let done = task(&[command], &format!("{{tier: {tier}}}"))
+            .file(".github/workflows/ci.yml", "ours\n")
+            .args(["--deny", "Edit(.github/**)", "--deny", "Edit(./infra/**)"])
+            .run();
+        let ci = std::fs::read_to_string(done.cwd().join(".github/workflows/ci.yml")).unwrap();
+        assert_eq!(ci, "ours\n", "{tier}: {}", said(&done));
+        assert!(!done.cwd().join("infra").exists(), "{tier}");
+    }
+}
+
+#[test]
 fn mode_workspace_rests_on_the_sandbox() {
     let mode = ["--permission-mode", "workspace"];
     for tier in tiers() {

@@ -1,6 +1,11 @@
 //! What the tests of the sandbox share: a workspace between places that no
 //! command may touch, and commands in it under each tier.
 
+#![expect(
+    clippy::print_stderr,
+    reason = "what is not tested on a machine is said"
+)]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
