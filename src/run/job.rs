@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
-use crate::hook::{CommandHook, Hooks};
 use crate::model::ClientOptions;
 use crate::policy::{Enforcement, Permissions, Policy, Surroundings};
 use crate::process::Confinement;
@@ -304,7 +303,7 @@ async fn open_session(
         store: kept.store,
         limits: job.limits.clone(),
         deadline,
-        hooks: hooks(job, site, &confined),
+        hooks: confined.hooks(job, &site.workspace),
         compaction: job.compaction,
         queue: QueueModes::default(),
         instructions: Instructions {
@@ -432,19 +431,6 @@ fn workbench(
     )
     .with_redactor(settings.redactor.clone())
     .with_sandbox(confined.report.clone())
-}
-
-/// The task's hooks, in order. They see what commands see.
-fn hooks(job: &Job, site: &Site, confined: &Confined) -> Hooks {
-    job.hooks.iter().fold(Hooks::new(), |hooks, command| {
-        let hook = CommandHook::new(
-            command.clone(),
-            site.workspace.clone(),
-            confined.env.clone(),
-        )
-        .confined(confined.confinement.clone());
-        hooks.with_hook(Arc::new(hook))
-    })
 }
 
 /// A command's time limit when its call names none and the task allows more.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
+use crate::hook::{CommandHook, Hooks};
 use crate::policy::{Enforcement, Mode, Policy, Rule, is_credential_name};
 use crate::process::Confinement;
 use crate::sandbox::proxy::Hosts;
@@ -31,6 +32,16 @@ pub(super) struct Confined {
     pub(super) report: Option<SandboxReport>,
     /// The way out to the hosts that are listed.
     pub(super) gateway: Option<Gateway>,
+}
+
+impl Confined {
+    /// The task's hooks, in order. They see what commands see.
+    pub(super) fn hooks(&self, job: &Job, workspace: &Path) -> Hooks {
+        job.hooks.iter().fold(Hooks::new(), |hooks, command| {
+            let hook = CommandHook::new(command.clone(), workspace.to_owned(), self.env.clone());
+            hooks.with_hook(Arc::new(hook.confined(self.confinement.clone())))
+        })
+    }
 }
 
 /// Where a job works, for its sandbox.
