@@ -27,7 +27,7 @@ pub(super) fn protected(job: &Job, settings: &RunSettings, workspace: &Path) -> 
 
 /// The files that hooks run, or that an interpreter runs for them: whoever is
 /// guarded must not rewrite the guard.
-fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
+pub(super) fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
     let guard = |hook: &HookCommand| {
         if hook.program.is_absolute() {
             return Some(hook.program.clone());

@@ -18,6 +18,7 @@ use super::blocking::blocking;
 use super::environment::{self, Environment};
 use super::gateway::Gateway;
 use super::job::JobContext;
+use super::protected::guards;
 
 /// What the commands of a job run with.
 #[derive(Debug)]
@@ -89,6 +90,8 @@ pub(super) async fn establish(
             warnings.extend(partial(&survey));
             let mut site = site;
             site.protected.extend(denied_writes(job, site.workspace));
+            // Hooks may lie beside the task and not in the workspace.
+            options.read.extend(guards(job, site.workspace));
             grounds(&mut options, environment, site, survey, &confined.env)
         }
     };

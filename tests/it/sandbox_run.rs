@@ -292,3 +292,29 @@ fn wrong_sections_are_told_with_their_place() {
         assert!(said.contains(place), "{section}: {said}");
     }
 }
+
+#[test]
+fn a_hook_beside_the_task_runs_although_its_place_is_closed() {
+    for tier in tiers() {
+        let task = format!(
+            "version: 1\nprompt: go\nsettings: {{model: scripted/s.yaml}}\nworkspace: {{path: repo}}\n\
+             hooks: {{on_final: [{{command: [./hook.sh]}}]}}\nsandbox: {{tier: {tier}}}\n"
+        );
+        let cli = Cli::new()
+            .file("task.yaml", task)
+            .file("s.yaml", "- text: done\n")
+            .file("repo/a", "a")
+            .file(
+                "hook.sh",
+                "#!/bin/bash\ncat > told.json\ncat ../s.yaml > leak\n",
+            )
+            .args(["run", "task.yaml"]);
+        let hook = cli.cwd().join("hook.sh");
+        std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let done = cli.run();
+        let read = |name: &str| std::fs::read_to_string(done.cwd().join(name)).unwrap_or_default();
+        assert!(read("repo/told.json").contains("on_final"), "{tier}");
+        assert_eq!(read("repo/leak"), "", "{tier}");
+    }
+}
