@@ -176,6 +176,7 @@ fn workbench(workspace: &Path) -> Workbench {
         env: Vec::new(),
         timeout: Duration::from_secs(10),
         timeout_max: Duration::from_secs(10),
+        confinement: None,
     };
     let tools = Toolset::built_in(&["read".to_owned()]);
     Workbench::new(tools, Arc::new(policy), place, commands, None)

@@ -20,8 +20,8 @@
 //! 4. [`session`] is the engine. A turn is a bounded loop of steps; a step is one
 //!    reply of the model and its tool calls.
 //! 5. [`model`] gets one reply: request, HTTP, SSE, dialect, assembled message.
-//! 6. [`tool`] is what the model may do, [`policy`] whether it may, [`workspace`]
-//!    what became of the files, [`store`] the conversation on disk, [`context`]
+//! 6. [`tool`] is what the model may do, [`policy`] whether it may, [`sandbox`] how
+//!    the kernel sees to it, [`workspace`] what became of the files, [`store`] the conversation on disk, [`context`]
 //!    what the model is told, [`hook`] where users step in.
 //! 7. [`event`] is what happened. Events go one way: through a bounded channel
 //!    to the loop, to [`report`] (numbered, redacted, folded, written), and at
@@ -37,7 +37,7 @@
 //! | 4 batch | [`run`] |
 //! | 3 input | [`task`] |
 //! | 2 engine | [`session`] |
-//! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`store`] [`workspace`] [`context`] [`hook`] |
+//! | 1 abilities, which never import each other | [`model`] [`tool`] [`policy`] [`sandbox`] [`store`] [`workspace`] [`context`] [`hook`] |
 //! | 1 outputs | [`report`], then [`export`], which also reads [`store`] |
 //! | 0 ground | [`message`] [`access`] [`event`] [`clock`] [`process`] [`secret`] [`fingerprint`] |
 //!
@@ -53,8 +53,9 @@
 //!    nothing comes between the decision and the execution.
 //! 4. The report is a pure fold over events, and the exit status a function of
 //!    the report: a recorded log folds to the same report and status.
-//! 5. Sockets only in `model::http`, processes only in [`process`], session files
-//!    only in `store::file`, time only in [`clock`]; environment, printing and
+//! 5. Sockets only in `model::http`, and in [`sandbox::proxy`] for commands that may
+//!    reach some hosts; processes only in [`process`], session files only in
+//!    `store::file`, time only in [`clock`]; environment, printing and
 //!    exit only in [`cli`], which passes down what it read.
 //! 6. SSE, dialects, assembling, retry decisions, the tree, policy, summary and
 //!    exports are synchronous; all but policy, which resolves paths, do no I/O.
@@ -63,6 +64,8 @@
 //! 8. A failed tool is data for the model, never an `Err`; an `Err` ends the turn.
 //! 9. A run always ends, with exactly one `run:end` and a truthful result file, on
 //!    every path that can be caught.
+//! 10. What keeps commands in was tried on this machine before anything rested on
+//!     it, and what was taken is told: never silently less than was asked for.
 
 pub mod access;
 pub mod cli;
@@ -78,6 +81,7 @@ pub mod policy;
 pub mod process;
 pub mod report;
 pub mod run;
+pub mod sandbox;
 pub mod secret;
 pub mod session;
 pub mod store;

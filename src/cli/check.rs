@@ -10,12 +10,13 @@ use crate::message::Usage;
 use crate::model::{self, Catalog, Model, Source, UnknownModel};
 use crate::report::{self, neutral};
 use crate::run::Environment;
+use crate::sandbox::{GitAccess, SandboxMode, SandboxOptions, TierChoice};
 use crate::session::Limits;
-use crate::task::{self, Diagnostics, Job, ResponseJob};
+use crate::task::{self, Diagnostics, Job, Overrides, ResponseJob};
 
 use super::console::Console;
 use super::exit::Exit;
-use super::flags::{OutputFormat, ParameterFlags, RunFlags};
+use super::flags::{OutputFormat, ParameterFlags, ProvidersFlag, RunFlags, TaskFlags};
 use super::refusal;
 use super::run;
 
@@ -36,28 +37,13 @@ pub(super) struct CheckCommand {
 impl CheckCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
         let output = &self.flags.output;
-        let wanted = self.flags.task.directory.as_ref();
-        let cwd = match console.directory(wanted) {
-            Ok(cwd) => cwd,
-            Err(error) => {
-                console.complain(&format!("agent: cannot work there: {error}\n"));
-                return Exit::Reason(Reason::NoInput);
-            }
+        let overrides = match overrides(&self.flags.task, &self.parameters, console) {
+            Ok(overrides) => overrides,
+            Err(exit) => return exit,
         };
-        let mut overrides = self.flags.task.overrides(cwd, console);
-        self.parameters.add_to(&mut overrides);
         let as_json = output.output_format != OutputFormat::Text;
-        let loaded = run::load_all(&self.tasks, &overrides).and_then(|mut jobs| {
-            let providers = &self.flags.task.providers;
-            let catalog = run::choose_models(&mut jobs, &overrides, providers, console)
-                .map_err(|problems| vec![problems])?;
-            for job in &mut jobs {
-                let environment = console.environment();
-                let left_out = crate::run::models_left_out(job, environment, &catalog);
-                job.warnings.extend(left_out);
-            }
-            Ok((jobs, catalog))
-        });
+        let loaded = run::load_all(&self.tasks, &overrides)
+            .and_then(|jobs| with_models(jobs, &overrides, &self.flags.task.providers, console));
         match loaded {
             Ok((jobs, catalog)) => describe_all(&jobs, &catalog, output.output_format, console),
             Err(problems) => {
@@ -72,6 +58,45 @@ impl CheckCommand {
             }
         }
     }
+}
+
+/// The flags, for commands that run nothing.
+///
+/// # Errors
+/// When there is no such directory; that is told.
+pub(super) fn overrides(
+    flags: &TaskFlags,
+    parameters: &ParameterFlags,
+    console: &Console,
+) -> Result<Overrides, Exit> {
+    let cwd = console.directory(flags.directory.as_ref());
+    let cwd = cwd.map_err(|error| {
+        console.complain(&format!("agent: cannot work there: {error}\n"));
+        Exit::Reason(Reason::NoInput)
+    })?;
+    let mut overrides = flags.overrides(cwd, console);
+    parameters.add_to(&mut overrides);
+    Ok(overrides)
+}
+
+/// The jobs with the models that a run would give them, and what it would tell
+/// of those.
+///
+/// # Errors
+/// Everything that is wrong with the file of providers.
+pub(super) fn with_models(
+    mut jobs: Vec<Job>,
+    overrides: &Overrides,
+    providers: &ProvidersFlag,
+    console: &Console,
+) -> Result<(Vec<Job>, Catalog), Vec<Diagnostics>> {
+    let catalog = run::choose_models(&mut jobs, overrides, providers, console)
+        .map_err(|problems| vec![problems])?;
+    for job in &mut jobs {
+        let left_out = crate::run::models_left_out(job, console.environment(), &catalog);
+        job.warnings.extend(left_out);
+    }
+    Ok((jobs, catalog))
 }
 
 fn problems_json(problems: &[Diagnostics]) -> Value {
@@ -176,6 +201,7 @@ fn describe(job: &Job, usable: &Usable) -> String {
             job.permissions.deny.len()
         ),
     );
+    line("sandbox", describe_sandbox(&job.sandbox));
     line("tools", job.tools.join(", "));
     if let Some(response) = &job.response {
         line("response", describe_response(response));
@@ -193,6 +219,25 @@ fn describe(job: &Job, usable: &Usable) -> String {
         line("warning", warning.message.clone());
     }
     text
+}
+
+fn describe_sandbox(options: &SandboxOptions) -> String {
+    let mode = match options.mode {
+        SandboxMode::Off => return "off: commands may do what this program may".to_owned(),
+        SandboxMode::Require => "required",
+        SandboxMode::Prefer => "where it works",
+    };
+    let tier = match options.tier {
+        TierChoice::Auto => "strongest tier",
+        TierChoice::Namespaces => "namespaces",
+        TierChoice::Landlock => "landlock",
+    };
+    let git = match options.git {
+        GitAccess::ReadOnly => "read-only",
+        GitAccess::Writable => "writable",
+    };
+    let network = task::network_name(&options.network);
+    format!("{mode}, {tier}, network {network}, .git {git}")
 }
 
 fn describe_window(model: &Model) -> String {
@@ -254,7 +299,7 @@ fn describe_patience(job: &Job) -> String {
 }
 
 /// A job that can run, as far as that can be told.
-struct Usable {
+pub(super) struct Usable {
     model: Option<Model>,
     /// What the job costs when it uses all that its limits allow, at the price
     /// of its dearest model; none when a price is unknown.
@@ -263,7 +308,10 @@ struct Usable {
 
 impl Usable {
     /// Finds the models, or the scripts that stand for them, and the worst cost.
-    fn of(
+    ///
+    /// # Errors
+    /// When the task names a model or a script that is none.
+    pub(super) fn of(
         job: &Job,
         catalog: &Catalog,
         environment: &Environment,

@@ -52,7 +52,7 @@ impl Console {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let console = Self {
-            environment: Environment::new(variables),
+            environment: Environment::new(variables).with_program(std::env::current_exe().ok()),
             stderr_is_terminal: io::stderr().is_terminal(),
             failed: Cell::new(false),
             redactor: RefCell::default(),

@@ -15,6 +15,8 @@ pub(super) enum Exit {
     Reason(Reason),
     /// `agent permissions check`: the call would be refused.
     Refused,
+    /// The command that ran in our place exited with this status.
+    Command(i32),
 }
 
 impl Exit {
@@ -25,6 +27,7 @@ impl Exit {
             Self::Done => Reason::Success,
             Self::Reason(reason) => reason,
             Self::Refused => Reason::Denied,
+            Self::Command(status) => return ExitCode::from(status.to_le_bytes()[0]),
         };
         let reason = if reason == Reason::Success && console.failed() {
             Reason::Io

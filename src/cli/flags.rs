@@ -68,6 +68,10 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "MODE")]
     pub(super) permission_mode: Option<String>,
 
+    /// Whether commands are kept in: require, prefer, off.
+    #[arg(long, value_name = "MODE")]
+    pub(super) sandbox: Option<String>,
+
     /// Allows calls, as 'Bash(cargo test:*)'; may be repeated.
     #[arg(long, value_name = "RULE")]
     pub(super) allow: Vec<String>,
@@ -297,6 +301,7 @@ impl TaskFlags {
             max_cost_usd: self.max_cost_usd,
             timeout: self.timeout.clone(),
             permission_mode: self.permission_mode.clone(),
+            sandbox: self.sandbox.clone(),
             allow: self.allow.clone(),
             deny: self.deny.clone(),
             json_schema: self.json_schema.clone(),

@@ -5,6 +5,7 @@ mod cassette;
 mod check;
 mod completions;
 mod console;
+mod doctor;
 mod engine;
 mod exit;
 mod exit_codes;
@@ -15,6 +16,7 @@ mod permissions;
 mod refusal;
 mod replay;
 mod run;
+mod sandbox_forward;
 mod schema;
 mod sessions;
 mod stdin;
@@ -62,6 +64,8 @@ enum Command {
     Run(run::RunCommand),
     /// Validates task files and shows what they resolve to; calls no model.
     Check(check::CheckCommand),
+    /// Checks whether a task can run on this machine, and how; sends nothing.
+    Doctor(doctor::DoctorCommand),
     /// Explains permission decisions.
     Permissions(permissions::PermissionsCommand),
     /// Folds an event log again and verifies its result.
@@ -76,6 +80,9 @@ enum Command {
     ExitCodes(exit_codes::ExitCodesCommand),
     /// Prints a completion script for a shell.
     Completions(completions::CompletionsCommand),
+    /// Runs a command inside a sandbox, with a way to the hosts that it may reach.
+    #[command(hide = true)]
+    SandboxForward(sandbox_forward::SandboxForwardCommand),
 }
 
 /// Runs the program with the process's arguments and environment.
@@ -105,6 +112,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
     match (cli.command, cli.prompt) {
         (Some(Command::Run(command)), _) => command.execute(console),
         (Some(Command::Check(command)), _) => command.execute(console),
+        (Some(Command::Doctor(command)), _) => command.execute(console),
         (Some(Command::Permissions(command)), _) => command.execute(console),
         (Some(Command::Replay(command)), _) => command.execute(console),
         (Some(Command::Sessions(command)), _) => command.execute(console),
@@ -112,6 +120,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Schema(command)), _) => command.execute(console),
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
+        (Some(Command::SandboxForward(command)), _) => command.execute(console),
         (None, Some(prompt)) => run::prompt(&prompt, &cli.files, &cli.flags, console),
         (None, None) => {
             console.complain(&Cli::command().render_help().to_string());

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::{report, task};
 
 use super::console::Console;
+use super::doctor;
 use super::exit::Exit;
 use super::models;
 
@@ -28,6 +29,8 @@ enum Document {
     Result,
     /// The list of models.
     Models,
+    /// What `agent doctor` found.
+    Doctor,
 }
 
 impl SchemaCommand {
@@ -38,6 +41,7 @@ impl SchemaCommand {
             Document::Events => report::event_schema(),
             Document::Result => report::result_schema(),
             Document::Models => models::schema(),
+            Document::Doctor => doctor::schema(),
         };
         console.print(&format!("{schema:#}\n"));
         Exit::Done

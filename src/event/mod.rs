@@ -25,9 +25,9 @@ pub use run::{
 };
 pub use session::{
     CallSummary, ConversationUsage, ErrorDetail, Interrupted, InterruptedBy, MessageComplete,
-    MessageSource, ReplyDiscarded, RetryEnd, RetrySource, RetryStart, SessionError,
+    MessageSource, ReplyDiscarded, RetryEnd, RetrySource, RetryStart, SandboxReport, SessionError,
     SessionErrorType, SessionReady, SessionState, StateUpdate, StepEnd, StepStart, TextChunk,
-    TokenTotals, TurnEnd, TurnStart, TurnStatus, UserMessageEvent, WindowUsage,
+    TierPassedOver, TokenTotals, TurnEnd, TurnStart, TurnStatus, UserMessageEvent, WindowUsage,
 };
 pub use tool::{
     Decider, LoopAction, LoopDetected, PermissionRequest, PermissionResponse, ToolComplete,

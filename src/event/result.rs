@@ -72,6 +72,9 @@ pub struct ResultDocument {
     pub compactions: u32,
     /// Warnings, in order.
     pub warnings: Vec<super::Warning>,
+    /// How commands were kept in; none when there were none to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<super::SandboxReport>,
     /// The session file, relative to the run directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,

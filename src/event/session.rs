@@ -28,6 +28,9 @@ pub struct SessionReady {
     pub tools: Vec<String>,
     /// The permission mode.
     pub permission_mode: String,
+    /// How commands are kept in; none when there are none to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxReport>,
     /// The project files in the system prompt, the most general first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub project_files: Vec<String>,
@@ -37,6 +40,28 @@ pub struct SessionReady {
     /// The names of the prompt templates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<String>,
+}
+
+/// How the commands of a session are kept in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxReport {
+    /// `namespaces`, `landlock` or `none`.
+    pub tier: String,
+    /// What of the network they reach: `off`, `on`, or `hosts` that are listed.
+    pub network: String,
+    /// The tiers that were wanted and do not work here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<TierPassedOver>,
+}
+
+/// A tier of the sandbox that does not work here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TierPassedOver {
+    /// Its name.
+    pub tier: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// Tokens of the context window.

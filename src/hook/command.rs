@@ -9,12 +9,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{Captured, CommandSpec, Ending, Streams, capture};
+use crate::process::{Captured, CommandSpec, Confinement, Ending, Streams, capture};
 
 use super::matcher::Matcher;
 use super::payload::{
@@ -62,6 +63,7 @@ pub struct CommandHook {
     command: HookCommand,
     cwd: PathBuf,
     env: Vec<(String, String)>,
+    confinement: Option<Arc<dyn Confinement>>,
 }
 
 /// What a program is told.
@@ -76,7 +78,21 @@ struct Told<'a, P> {
 impl CommandHook {
     /// A hook that runs in `cwd` with exactly this environment.
     pub fn new(command: HookCommand, cwd: PathBuf, env: Vec<(String, String)>) -> Self {
-        Self { command, cwd, env }
+        Self {
+            command,
+            cwd,
+            env,
+            confinement: None,
+        }
+    }
+
+    /// Keeps the program in.
+    #[must_use]
+    pub fn confined(self, confinement: Option<Arc<dyn Confinement>>) -> Self {
+        Self {
+            confinement,
+            ..self
+        }
     }
 
     /// Asks for a verdict.
@@ -142,6 +158,7 @@ impl CommandHook {
             stdin: Some(told),
             streams: Streams::Apart,
             timeout: Some(self.command.timeout),
+            confinement: self.confinement.clone(),
         };
         let captured = capture(spec, OUTPUT_BYTES_MAX, cancel)
             .await
@@ -166,6 +183,10 @@ impl CommandHook {
             Ending::Signalled(signal) => {
                 Err(failed(&format!("killed by signal {signal}"), &reason))
             }
+            Ending::Crowded(most) => Err(failed(
+                &format!("more than {most} processes at a time"),
+                &reason,
+            )),
             Ending::TimedOut => Err(Fault::TimedOut(self.command.timeout)),
             Ending::Cancelled => Err(Fault::Cancelled),
         }

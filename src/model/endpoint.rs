@@ -119,7 +119,7 @@ pub(super) fn secrets_of(login: &str) -> Vec<String> {
 }
 
 /// `%40` is `@`; what is no such code stays.
-fn decoded(text: &str) -> String {
+pub(super) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -9,11 +9,15 @@
 
 use std::net::IpAddr;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use reqwest::Url;
 
 use crate::model::endpoint;
 use crate::model::error::{ModelError, ModelErrorKind};
 
+/// The port of a proxy that names none.
+const HTTP_PORT: u16 = 80;
 /// What is wrong with most logins that cannot be read.
 const LOGIN_ADVICE: &str = "in a login, write / ? # as %2F %3F %23";
 
@@ -195,8 +199,27 @@ impl Proxy {
         !self.url.username().is_empty() || self.url.password().is_some()
     }
 
+    /// Its host, without the brackets of an address, and its port.
+    pub fn address(&self) -> (String, u16) {
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port_or_known_default().unwrap_or(HTTP_PORT);
+        (bare(host).to_owned(), port)
+    }
+
+    /// What it wants to hear of us: the value of `Proxy-Authorization`.
+    pub fn authorization(&self) -> Option<String> {
+        let password = self.url.password().unwrap_or_default();
+        let login = format!(
+            "{}:{}",
+            endpoint::decoded(self.url.username()),
+            endpoint::decoded(password)
+        );
+        self.has_login()
+            .then(|| format!("Basic {}", BASE64_STANDARD.encode(login)))
+    }
+
     /// Whether the way to it is encrypted already.
-    pub(super) fn is_encrypted(&self) -> bool {
+    pub fn is_encrypted(&self) -> bool {
         self.url.scheme() == "https"
     }
 

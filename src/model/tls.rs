@@ -45,6 +45,14 @@ impl Authorities {
         }
     }
 
+    /// Reads the bundle.
+    ///
+    /// # Errors
+    /// `Setup` when no connection could be made with it.
+    pub fn check(&self) -> Result<(), ModelError> {
+        self.add_to(&mut RootCertStore::empty())
+    }
+
     fn add_to(&self, roots: &mut RootCertStore) -> Result<(), ModelError> {
         let unusable = |reason: String| {
             ModelError::new(ModelErrorKind::Setup, format!("{}: {reason}", self.origin))

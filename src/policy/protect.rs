@@ -1,6 +1,7 @@
 //! What is always refused unless an allow rule names it: credentials, the
 //! repository's own machinery, and the files of the run.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::lenient::folded;
@@ -52,6 +53,13 @@ const MACHINE_SECRETS: &[&str] = &[
     "/run/secrets",
     "/var/run/secrets",
 ];
+
+/// Whether files of this name hold credentials, wherever they are.
+pub fn is_credential_name(name: &OsStr) -> bool {
+    let name = folded(&name.to_string_lossy());
+    SECRET_FILES.contains(&name.as_str())
+        || (name.starts_with(".env.") && !EXAMPLES.contains(&name.as_str()))
+}
 
 /// The protections of a job.
 #[derive(Debug, Clone)]
@@ -108,8 +116,7 @@ impl Protections {
         if let Some(name) = secret_directory {
             return Some(protection("a place of credentials", name));
         }
-        let example = EXAMPLES.contains(&last);
-        if SECRET_FILES.contains(&last) || (last.starts_with(".env.") && !example) {
+        if is_credential_name(OsStr::new(last)) {
             return Some(protection("a file of credentials", last));
         }
         if self.is_secret_place(path) {

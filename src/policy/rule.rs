@@ -81,6 +81,11 @@ const EXIST: &str = "rules can name Read, Edit, Bash, WebFetch, Task, Skill, mcp
                      as whole tools Grep, Find, Ls and Write";
 
 impl Rule {
+    /// Whether it speaks of commands.
+    pub fn is_about_commands(&self) -> bool {
+        matches!(self.target, Target::Bash(_))
+    }
+
     /// Reads a rule. `origin` is where it stands, as `permissions.deny[0]` or
     /// `--deny`.
     ///

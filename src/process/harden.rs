@@ -1,10 +1,15 @@
-//! This process keeps to itself what it knows.
+//! This process keeps to itself what it knows, and the files that it was started
+//! with.
 
+use std::fs;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 
 /// Closes this process to others of the same user, which every command is: its
 /// environment and memory hold keys. They can no longer be read through `/proc`
-/// or traced, and a crash leaves no core file, of its children neither.
+/// or traced, and a crash leaves no core file, of its children neither. Commands get no descriptor that this process happened to
+/// be started with.
 ///
 /// Processes with `CAP_SYS_PTRACE`, `CAP_SYS_ADMIN` or `CAP_PERFMON` still can:
 /// those of root outside of containers, unless a sandbox takes these away.
@@ -18,4 +23,13 @@ pub fn harden() {
         maximum: Some(0),
     };
     let _ = rustix::process::setrlimit(Resource::Core, none);
+    let descriptors = fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let numbers = descriptors.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for number in numbers.filter(|number: &i32| *number > 2) {
+        // The directory that is being read is closed by the time.
+        let _ = fcntl(number, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
+    }
 }

@@ -1,7 +1,11 @@
 //! The only spawn: own process group, time limit, TERM then KILL, a sweep of
 //! what escaped.
 
+mod capture;
+mod confinement;
 mod harden;
+mod inherit;
+mod phase;
 mod spawn;
 mod sweep;
 
@@ -10,6 +14,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -19,11 +24,16 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
+use self::phase::Phase;
 use self::spawn::Input;
 use self::sweep::Left;
 use crate::clock;
 
+pub use self::capture::{Captured, capture};
+pub use self::confinement::{Confinement, Leader, Wrapped};
 pub use self::harden::harden;
+pub use self::inherit::Inherited;
+pub use self::spawn::locate;
 pub use self::sweep::{adopt_orphans, kill_all_children};
 
 /// The grace between SIGTERM and SIGKILL when the time is up: a tenth of the
@@ -41,6 +51,8 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// The pause between two sweeps, and how many there are: 2 s.
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 const SWEEPS_MAX: u32 = 400;
+/// The pause between two counts of the processes of a command.
+const COUNT_PAUSE: Duration = Duration::from_millis(100);
 /// The most bytes of one [`Progress::Output`]: what a pipe holds.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// What is kept of a standard error that is read apart.
@@ -63,6 +75,8 @@ pub struct CommandSpec {
     pub streams: Streams,
     /// The wall-clock limit.
     pub timeout: Option<Duration>,
+    /// What keeps it in; none lets it do what this process may.
+    pub confinement: Option<Arc<dyn Confinement>>,
 }
 
 /// Which output of a process is read.
@@ -97,6 +111,8 @@ pub enum Ending {
     TimedOut,
     /// The token was cancelled; we killed it.
     Cancelled,
+    /// It was more processes than this at a time; we killed it.
+    Crowded(u64),
 }
 
 /// A program could not be started.
@@ -116,6 +132,11 @@ pub struct SpawnError {
 pub struct Process {
     child: Child,
     group: Pid,
+    leader: Leader,
+    processes_max: Option<u64>,
+    confinement: Option<Arc<dyn Confinement>>,
+    /// What was undone of what it did.
+    undone: Vec<String>,
     /// The value of [`spawn::MARKER`] in its environment.
     marker: String,
     input: Option<Input>,
@@ -127,31 +148,6 @@ pub struct Process {
     errors: Vec<u8>,
     phase: Phase,
     timeout_grace: Duration,
-}
-
-/// Where a process is on its way to the end.
-#[derive(Debug, Clone, Copy)]
-enum Phase {
-    /// It runs.
-    Running { deadline: Option<Instant> },
-    /// The group was told to end and has until `kill_at`.
-    Terminating { ending: Ending, kill_at: Instant },
-    /// The group was killed; the kernel has until `abandon_at` to make it so.
-    Killing { ending: Ending, abandon_at: Instant },
-    /// The leader is gone; what is still in the pipe is read.
-    Draining {
-        ending: Ending,
-        quiet_at: Instant,
-        stop_at: Instant,
-    },
-    /// What it left behind is killed.
-    Sweeping {
-        ending: Ending,
-        rounds: u32,
-        at: Instant,
-    },
-    /// Nothing is left.
-    Ended(Ending),
 }
 
 /// What [`Process::next`] waits for.
@@ -175,10 +171,16 @@ impl Process {
     /// executable, or the system has no room.
     pub fn spawn(spec: CommandSpec) -> Result<Self, SpawnError> {
         let timeout = spec.timeout;
+        let confinement = spec.confinement.clone();
+        let processes_max = confinement.as_ref().and_then(|one| one.processes_max());
         let started = spawn::start(spec)?;
         Ok(Self {
             child: started.child,
             group: started.group,
+            leader: started.leader,
+            processes_max,
+            confinement,
+            undone: Vec::new(),
             marker: started.marker,
             input: started.input,
             output: Some(started.output),
@@ -187,6 +189,7 @@ impl Process {
             errors: Vec::new(),
             phase: Phase::Running {
                 deadline: timeout.and_then(|limit| clock::monotonic().checked_add(limit)),
+                count_at: processes_max.map(|_| clock::monotonic() + COUNT_PAUSE),
             },
             timeout_grace: (timeout.unwrap_or_default() / 10)
                 .clamp(TIMEOUT_GRACE_MIN, TIMEOUT_GRACE_MAX),
@@ -236,6 +239,12 @@ impl Process {
     /// The start of what it wrote to a standard error that is read apart.
     pub fn errors(&self) -> &[u8] {
         &self.errors
+    }
+
+    /// What it did against the rules and what was undone after its end, for the
+    /// model.
+    pub fn undone(&self) -> &[String] {
+        &self.undone
     }
 
     async fn happening(&mut self, cancel: &CancellationToken) -> Happened {
@@ -309,6 +318,9 @@ impl Process {
     fn due(&mut self) {
         let now = clock::monotonic();
         match self.phase {
+            Phase::Running { deadline, .. } if deadline.is_none_or(|deadline| now < deadline) => {
+                self.count(deadline);
+            }
             Phase::Running { .. } => self.terminate(Ending::TimedOut, self.timeout_grace),
             Phase::Terminating { ending, .. } => {
                 self.signal(Signal::KILL);
@@ -344,7 +356,7 @@ impl Process {
     fn cleans_up(&self, ending: Ending) -> bool {
         match ending {
             Ending::TimedOut | Ending::Cancelled => sweep::group_lives(self.group),
-            Ending::Exited(_) | Ending::Signalled(_) => false,
+            Ending::Exited(_) | Ending::Signalled(_) | Ending::Crowded(_) => false,
         }
     }
 
@@ -359,6 +371,7 @@ impl Process {
             }
         } else {
             sweep::forget(self.group);
+            self.settle();
             Phase::Ended(ending)
         };
     }
@@ -373,31 +386,34 @@ impl Process {
         };
     }
 
+    /// Counts its processes; too many are killed without a word, because each of
+    /// them could become more meanwhile.
+    fn count(&mut self, deadline: Option<Instant>) {
+        let most = self.processes_max.unwrap_or(u64::MAX);
+        if sweep::count_below(self.group, most) <= most {
+            let count_at = Some(clock::monotonic() + COUNT_PAUSE);
+            self.phase = Phase::Running { deadline, count_at };
+            return;
+        }
+        self.signal(Signal::KILL);
+        self.phase = Phase::Killing {
+            ending: Ending::Crowded(most),
+            abandon_at: clock::monotonic() + KILL_GRACE,
+        };
+    }
+
+    fn settle(&mut self) {
+        if let Some(confinement) = self.confinement.take() {
+            self.undone = confinement.settle();
+        }
+    }
+
     fn signal(&self, signal: Signal) {
+        if self.leader == Leader::Wrapper && signal != Signal::KILL {
+            return sweep::signal_below(self.group, signal);
+        }
         // An error says that the group is gone, which is what is wanted.
         let _ = rustix::process::kill_process_group(self.group, signal);
-    }
-}
-
-impl Phase {
-    fn due(self) -> Option<Instant> {
-        match self {
-            Self::Running { deadline } => deadline,
-            Self::Terminating { kill_at, .. } => Some(kill_at),
-            Self::Killing { abandon_at, .. } => Some(abandon_at),
-            Self::Draining {
-                quiet_at, stop_at, ..
-            } => Some(quiet_at.min(stop_at)),
-            Self::Sweeping { at, .. } => Some(at),
-            Self::Ended(_) => None,
-        }
-    }
-
-    fn has_leader(self) -> bool {
-        match self {
-            Self::Running { .. } | Self::Terminating { .. } | Self::Killing { .. } => true,
-            Self::Draining { .. } | Self::Sweeping { .. } | Self::Ended(_) => false,
-        }
     }
 }
 
@@ -407,6 +423,7 @@ impl Drop for Process {
             self.signal(Signal::KILL);
             sweep::forget(self.group);
             sweep::pass(&self.marker);
+            self.settle();
         }
     }
 }
@@ -444,49 +461,5 @@ fn ending_of(status: io::Result<ExitStatus>) -> Ending {
         },
         // Someone else reaped it; how it ended is lost.
         Err(_) => Ending::Exited(-1),
-    }
-}
-
-/// What a short helper command printed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Captured {
-    /// How it ended.
-    pub ending: Ending,
-    /// Its output, cut after the limit.
-    pub output: Vec<u8>,
-    /// Whether bytes beyond the limit were dropped.
-    pub truncated: bool,
-    /// The start of its standard error, when that is read apart.
-    pub errors: Vec<u8>,
-}
-
-/// Runs a command to its end and keeps at most `bytes_max` of its output.
-///
-/// # Errors
-/// As [`Process::spawn`].
-pub async fn capture(
-    spec: CommandSpec,
-    bytes_max: usize,
-    cancel: &CancellationToken,
-) -> Result<Captured, SpawnError> {
-    let mut process = Process::spawn(spec)?;
-    let mut output = Vec::new();
-    let mut truncated = false;
-    loop {
-        match process.next(cancel).await {
-            Progress::Output(bytes) => {
-                let room = bytes_max.saturating_sub(output.len()).min(bytes.len());
-                output.extend_from_slice(bytes.get(..room).unwrap_or_default());
-                truncated |= room < bytes.len();
-            }
-            Progress::Ended(ending) => {
-                return Ok(Captured {
-                    ending,
-                    output,
-                    truncated,
-                    errors: std::mem::take(&mut process.errors),
-                });
-            }
-        }
     }
 }

@@ -7,13 +7,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStdin, Command};
+use tokio::runtime::Handle;
 
+use super::confinement::{Confinement, Leader, Wrapped};
 use super::{CommandSpec, SpawnError, Streams, sweep};
 use crate::clock;
 
@@ -26,6 +29,7 @@ const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) group: Pid,
+    pub(super) leader: Leader,
     pub(super) marker: String,
     pub(super) input: Option<Input>,
     pub(super) output: Receiver,
@@ -43,21 +47,26 @@ pub(super) fn start(spec: CommandSpec) -> Result<Started, SpawnError> {
 }
 
 fn try_start(spec: CommandSpec) -> io::Result<Started> {
-    if !spec.cwd.is_dir() {
-        let gone = format!(
-            "the working directory {} does not exist",
-            spec.cwd.display()
-        );
-        return Err(io::Error::new(io::ErrorKind::NotFound, gone));
-    }
+    exists(&spec.cwd)?;
     let program = locate(&spec.program, path_of(&spec.env), &spec.cwd)?;
     let marker = clock::new_id();
     let (reader, writer) = io::pipe()?;
     let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
     let mut errors = None;
+    let confinement = spec.confinement;
+    let wrapped = match &confinement {
+        Some(confinement) => confinement.wrap(program, spec.args, &spec.cwd)?,
+        None => Wrapped {
+            program,
+            args: spec.args,
+            handed: Vec::new(),
+            leader: Leader::Command,
+        },
+    };
+    let program = wrapped.program;
     let mut command = command(&program);
     command
-        .args(&spec.args)
+        .args(&wrapped.args)
         .current_dir(&spec.cwd)
         .env_clear()
         .envs(spec.env)
@@ -78,8 +87,12 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
             command.stderr(error_writer).stdout(writer)
         }
     };
-    let (mut child, group) =
-        sweep::start(&mut command).map_err(|error| explained(error, &program))?;
+    let handed = wrapped.handed;
+    let started = match confinement.filter(|confinement| confinement.binds_thread()) {
+        Some(confinement) => start_bound(command, handed, confinement),
+        None => sweep::start(&mut command, &handed),
+    };
+    let (mut child, group) = started.map_err(|error| explained(error, &program))?;
     let input = spec.stdin.and_then(|bytes| {
         let pipe = child.stdin.take()?;
         Some(Input {
@@ -91,6 +104,7 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     Ok(Started {
         child,
         group,
+        leader: wrapped.leader,
         marker,
         input,
         output,
@@ -98,11 +112,37 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     })
 }
 
+fn exists(cwd: &Path) -> io::Result<()> {
+    if cwd.is_dir() {
+        return Ok(());
+    }
+    let gone = format!("the working directory {} does not exist", cwd.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, gone))
+}
+
+/// Starts it from a thread that is bound for good and ends with that: what binds
+/// a thread is passed on to what it starts, and nothing has to happen between
+/// the fork and the program.
+fn start_bound(
+    mut command: Command,
+    handed: Vec<OwnedFd>,
+    confinement: Arc<dyn Confinement>,
+) -> io::Result<(Child, Pid)> {
+    let runtime = Handle::current();
+    let bound = std::thread::Builder::new().spawn(move || {
+        let _inside = runtime.enter();
+        confinement.bind_thread()?;
+        sweep::start(&mut command, &handed)
+    })?;
+    let panicked = |_| io::Error::other("the thread that starts it panicked");
+    bound.join().map_err(panicked)?
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that starts processes"
 )]
-fn command(program: &Path) -> Command {
+pub(super) fn command(program: &Path) -> Command {
     Command::new(program)
 }
 
@@ -114,9 +154,13 @@ fn path_of(env: &[(OsString, OsString)]) -> &OsStr {
         .map_or(OsStr::new(PATH_DEFAULT), |(_, value)| value)
 }
 
-/// The file that `program` names. Found here and not by the system, because an
-/// absolute path starts faster and its errors are unambiguous.
-fn locate(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
+/// The file that `program` names: a path from `cwd`, or a name in the directories
+/// of `path`. Found here and not by the system, because an absolute path starts
+/// faster and its errors are unambiguous.
+///
+/// # Errors
+/// When there is no such file, or it is no program.
+pub fn locate(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Ok(cwd.join(program));
     }

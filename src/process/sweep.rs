@@ -10,10 +10,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 use tokio::process::{Child, Command};
 
@@ -73,10 +74,18 @@ pub fn kill_all_children() {
 }
 
 /// Starts a command and notes its leader, so that no sweep of another command
-/// takes it for an orphan.
-pub(super) fn start(command: &mut Command) -> io::Result<(Child, Pid)> {
+/// takes it for an orphan. One starts at a time, so that no other gets what is
+/// `handed` to this one.
+pub(super) fn start(command: &mut Command, handed: &[OwnedFd]) -> io::Result<(Child, Pid)> {
     let mut live = live();
-    let child = command.spawn()?;
+    for descriptor in handed {
+        rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
+    }
+    let child = command.spawn();
+    for descriptor in handed {
+        rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
+    }
+    let child = child?;
     let pid = child
         .id()
         .and_then(|id| i32::try_from(id).ok())
@@ -89,6 +98,33 @@ pub(super) fn start(command: &mut Command) -> io::Result<(Child, Pid)> {
 /// The command of this leader runs no more.
 pub(super) fn forget(leader: Pid) {
     live().retain(|one| *one != leader);
+}
+
+/// How many processes there are at and below a leader; counting ends soon after
+/// `enough`.
+pub(super) fn count_below(leader: Pid, enough: u64) -> u64 {
+    let table = match children_of(leader) {
+        None => parents(),
+        Some(_) => HashMap::new(),
+    };
+    let mut count = 0;
+    let mut open = vec![leader];
+    while let Some(parent) = open.pop()
+        && count <= enough
+    {
+        count += 1;
+        let children = children_of(parent).or_else(|| table.get(&parent).cloned());
+        open.extend(children.unwrap_or_default());
+    }
+    count
+}
+
+/// Tells the sessions below a leader that stays itself.
+pub(super) fn signal_below(leader: Pid, signal: Signal) {
+    let table = || parents().remove(&leader);
+    for child in children_of(leader).or_else(table).unwrap_or_default() {
+        let _ = rustix::process::kill_process_group(child, signal);
+    }
 }
 
 /// Whether a living process is in the group.

@@ -52,6 +52,7 @@ pub fn incomplete(opening: Opening) -> ResultDocument {
         retries: 0,
         compactions: 0,
         warnings: Vec::new(),
+        sandbox: None,
         structured_output: None,
         repairs: None,
         session_file: None,

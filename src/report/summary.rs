@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::event::{
     Artifacts, Budget, ChangedFile, Denial, ErrorReport, Event, EventKind, JobEnd, MessageComplete,
     ModelFallback, ModelUsed, ModelsUsed, Place, Reason, ReplyDiscarded, ResultDocument, RunStart,
-    ToolCount, ToolError, ToolErrorStatus, TurnStatus, Warning,
+    SandboxReport, ToolCount, ToolError, ToolErrorStatus, TurnStatus, Warning,
 };
 use crate::message::Usage;
 
@@ -57,6 +57,7 @@ struct JobFold {
     retries: u32,
     compactions: u32,
     warnings: Vec<Warning>,
+    sandbox: Option<SandboxReport>,
     calls: HashMap<CallKey, CallFold>,
 }
 
@@ -191,6 +192,7 @@ impl JobFold {
             EventKind::JobEnd(end) => self.end = Some(JobEnd::clone(end)),
             EventKind::SessionReady(ready) if is_main(place) => {
                 self.model.clone_from(&ready.model);
+                self.sandbox.clone_from(&ready.sandbox);
             }
             EventKind::MessageComplete(message) => self.reply(place, message),
             EventKind::TurnStart(_) if is_main(place) => self.wrapped_up = false,
@@ -307,6 +309,7 @@ impl JobFold {
     }
 
     fn merge(&mut self, other: &Self) {
+        self.sandbox = self.sandbox.take().or_else(|| other.sandbox.clone());
         if self.model.is_empty() {
             self.model.clone_from(&other.model);
         }
@@ -395,6 +398,7 @@ impl JobFold {
             retries: self.retries,
             compactions: self.compactions,
             warnings: self.warnings.clone(),
+            sandbox: self.sandbox.clone(),
             session_file: conclusion.and_then(|known| known.session_file.clone()),
             structured_output: conclusion.and_then(|known| known.structured_output.clone()),
             repairs: conclusion.and_then(|known| known.repairs),

@@ -12,6 +12,7 @@ use crate::task::{self, Inherit, Job};
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
+    program: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Environment {
@@ -53,7 +54,21 @@ pub(super) const PATH_DEFAULT: &str =
 impl Environment {
     /// Keeps `variables`.
     pub fn new(variables: BTreeMap<String, String>) -> Self {
-        Self { variables }
+        Self {
+            variables,
+            program: None,
+        }
+    }
+
+    /// The same with the file of this program, for what runs it again.
+    #[must_use]
+    pub fn with_program(self, program: Option<PathBuf>) -> Self {
+        Self { program, ..self }
+    }
+
+    /// The file of this program.
+    pub fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
     }
 
     /// All variables.

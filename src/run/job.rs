@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
-use crate::hook::{CommandHook, HookCommand, Hooks};
 use crate::model::ClientOptions;
-use crate::policy::{Permissions, Policy, Surroundings};
+use crate::policy::{Enforcement, Permissions, Policy, Surroundings};
+use crate::process::Confinement;
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
     QueueModes, Sampling, Session, SessionError, SessionOptions, Stop,
@@ -22,13 +22,16 @@ use crate::task::{Isolation, Job, ScriptProblem};
 use crate::tool::{CommandSettings, Toolset};
 use crate::workspace::{self, WorkspaceError};
 
+use super::blocking::blocking;
 use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
-use super::environment;
+use super::gateway::{self, Gateway};
+use super::protected::protected;
 use super::resources;
 use super::response_file::ResponseFile;
 use super::resume::store_reason;
+use super::sandbox::{self, Confined, SandboxSite};
 use super::session_file::{self, Kept};
 use super::tape::{self, JobTape};
 use super::{RunSettings, Verdict};
@@ -59,8 +62,20 @@ struct Site {
     answer: Option<ResponseFile>,
     /// Private files of the job, removed at its end.
     scratch: TempDir,
+    /// What keeps its commands in.
+    confinement: Option<Arc<dyn Confinement>>,
     /// What its calls are recorded on, or answered from.
     tape: JobTape,
+    /// The way out to the hosts that commands may reach.
+    gateway: Option<Gateway>,
+}
+
+impl Site {
+    /// What a command made of the records that the run leaves.
+    fn breach(&self) -> Option<Trouble> {
+        let breach = self.confinement.as_ref()?.breach()?;
+        Some(Trouble::new(Reason::Io, "records_changed", breach))
+    }
 }
 
 /// Runs a job to its end.
@@ -68,8 +83,11 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
     let deadline = clock::monotonic() + job.limits.timeout;
     let paths = context.settings.directory.job(&job.name, context.single);
     let opening = async {
-        let site = prepare_site(&job, &context, paths).await?;
-        let session = open_session(&job, &context, &site, deadline).await?;
+        let mut site = prepare_site(&job, &context, paths).await?;
+        let mut confined = confine(&job, &context, &site).await?;
+        site.confinement.clone_from(&confined.confinement);
+        site.gateway = confined.gateway.take();
+        let session = open_session(&job, &context, &site, confined, deadline).await?;
         Ok((site, session))
     };
     // Copying and looking at a large workspace take their time.
@@ -91,7 +109,7 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
 async fn converse(
     job: Job,
     context: JobContext,
-    site: Site,
+    mut site: Site,
     session: Session,
     interrupt: Interrupt,
 ) -> Verdict {
@@ -112,13 +130,14 @@ async fn converse(
     let budget = session.budget();
     let place = main_place(&job, &session);
     let closed = close(session, &interrupt).await;
+    gateway::close(site.gateway.take()).await;
     let told = changes::tell(closed.changes, &site.paths, &context, place).await;
     let (folder, redactor) = (
         site.paths.tool_output.clone(),
         context.settings.redactor.clone(),
     );
     let masked = blocking(move || directory::mask_files(&folder, &redactor)).await;
-    let mut trouble = judge(&job, outcome, denials);
+    let mut trouble = site.breach().or_else(|| judge(&job, outcome, denials));
     if let Err(error) = closed.stored {
         trouble = Some(Trouble::new(Reason::Io, "session_file", error));
     }
@@ -238,7 +257,9 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         paths,
         answer,
         scratch,
+        confinement: None,
         tape,
+        gateway: None,
     })
 }
 
@@ -248,25 +269,26 @@ async fn copy(source: &Path, scratch: &Path) -> Result<PathBuf, WorkspaceError> 
     blocking(move || workspace::copy(&source, &scratch)).await
 }
 
-/// Does long work on a thread of its own; its panic is ours.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
 /// Puts the session together.
 async fn open_session(
     job: &Job,
     context: &JobContext,
     site: &Site,
+    confined: Confined,
     deadline: std::time::Instant,
 ) -> Result<Session, Trouble> {
     let settings = &context.settings;
     let activity = Activity::new();
     let models = site.tape.models(models(job, settings, activity.clone())?);
-    let judge = || policy(job, settings, site, job.permissions.clone());
+    let judge = || {
+        policy(
+            job,
+            settings,
+            site,
+            job.permissions.clone(),
+            confined.enforcement,
+        )
+    };
     let resources = resources::load(job, context, &site.workspace, judge).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
     let kept = kept(job, settings, site).await?;
@@ -277,7 +299,8 @@ async fn open_session(
         small_model: job.settings.small_model.clone(),
         thinking: Some(job.settings.thinking),
         sampling: sampling(job, settings),
-        workbench: workbench(job, settings, site, permissions).with_tape(site.tape.tools()),
+        workbench: workbench(job, settings, site, permissions, &confined)
+            .with_tape(site.tape.tools()),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
             changes::git_settings(context, &site.workspace, site.scratch.path()),
@@ -285,7 +308,7 @@ async fn open_session(
         store: kept.store,
         limits: job.limits.clone(),
         deadline,
-        hooks: hooks(job, settings, site),
+        hooks: confined.hooks(job, &site.workspace),
         compaction: job.compaction,
         queue: QueueModes::default(),
         instructions: Instructions {
@@ -350,26 +373,41 @@ fn sampling(job: &Job, settings: &RunSettings) -> Sampling {
     }
 }
 
-fn policy(job: &Job, settings: &RunSettings, site: &Site, permissions: Permissions) -> Arc<Policy> {
-    let mut protected = vec![settings.directory.path().to_path_buf()];
-    protected.extend(job.file.clone());
-    protected.extend(settings.tape.file());
-    protected.extend(settings.catalog.file().map(Path::to_owned));
-    let own = settings.catalog.own();
-    protected.extend(own.filter_map(|(_, provider)| provider.key_file.clone()));
-    protected.extend(job.resume.as_ref().and_then(|resume| resume.file.clone()));
-    if let Some(response) = &job.response {
-        protected.extend(response.file.clone());
-        protected.extend(response.schema_file.clone());
-    }
-    protected.extend(guards(job, &site.workspace));
+/// Makes the sandbox of the job's commands, and tells what should be known of it.
+async fn confine(job: &Job, context: &JobContext, site: &Site) -> Result<Confined, Trouble> {
+    let settings = &context.settings;
+    let place = SandboxSite {
+        workspace: &site.workspace,
+        scratch: site.scratch.path(),
+        protected: protected(job, settings, &site.workspace),
+        records: settings.directory.path(),
+    };
+    let judge = || {
+        let permissions = job.permissions.clone();
+        policy(job, settings, site, permissions, Enforcement::NotEnforced)
+    };
+    let confined = sandbox::establish(job, context, place, judge).await;
+    confined.map_err(|error| {
+        let mut trouble = Trouble::new(Reason::Config, "no_sandbox", &error);
+        trouble.error.hints = error.hints();
+        trouble
+    })
+}
+
+fn policy(
+    job: &Job,
+    settings: &RunSettings,
+    site: &Site,
+    permissions: Permissions,
+    sandbox: Enforcement,
+) -> Arc<Policy> {
     Arc::new(Policy::new(
         permissions,
         Surroundings {
             workspace: site.workspace.clone(),
             home: settings.environment.home(),
-            protected,
-            ..Surroundings::default()
+            protected: protected(job, settings, &site.workspace),
+            sandbox,
         },
     ))
 }
@@ -379,47 +417,25 @@ fn workbench(
     settings: &RunSettings,
     site: &Site,
     permissions: Permissions,
+    confined: &Confined,
 ) -> Workbench {
     Workbench::new(
         Toolset::built_in(&job.tools),
-        policy(job, settings, site, permissions),
+        policy(job, settings, site, permissions, confined.enforcement),
         crate::tool::Place {
             workspace: site.workspace.clone(),
             home: settings.environment.home(),
         },
         CommandSettings {
-            env: environment::command_env(job, &settings.environment),
+            env: confined.env.clone(),
             timeout: job.limits.command_timeout.min(COMMAND_TIMEOUT_DEFAULT),
             timeout_max: job.limits.command_timeout,
+            confinement: confined.confinement.clone(),
         },
         Some(site.paths.tool_output.clone()),
     )
     .with_redactor(settings.redactor.clone())
-}
-
-/// The task's hooks, in order. They see what commands see.
-fn hooks(job: &Job, settings: &RunSettings, site: &Site) -> Hooks {
-    if job.hooks.is_empty() {
-        return Hooks::new();
-    }
-    let env = environment::command_env(job, &settings.environment);
-    job.hooks.iter().fold(Hooks::new(), |hooks, command| {
-        let hook = CommandHook::new(command.clone(), site.workspace.clone(), env.clone());
-        hooks.with_hook(Arc::new(hook))
-    })
-}
-
-/// The files that hooks run, or that an interpreter runs for them: whoever is
-/// guarded must not rewrite the guard.
-fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {
-    let guard = |hook: &HookCommand| {
-        if hook.program.is_absolute() {
-            return Some(hook.program.clone());
-        }
-        let script = hook.args.iter().find(|arg| !arg.starts_with('-'))?;
-        Some(workspace.join(script)).filter(|script| script.is_file())
-    };
-    job.hooks.iter().filter_map(guard).collect()
+    .with_sandbox(confined.report.clone())
 }
 
 /// A command's time limit when its call names none and the task allows more.

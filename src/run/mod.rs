@@ -6,15 +6,19 @@
 //! `job:end`; whoever owns the log closes it with `run:end`, on every path,
 //! a panic included.
 
+mod blocking;
 mod changes;
 mod default_model;
 mod directory;
 mod environment;
+mod gateway;
 mod job;
+mod protected;
 mod providers;
 mod resources;
 mod response_file;
 mod resume;
+mod sandbox;
 mod session_file;
 mod signal;
 mod tape;

@@ -8,7 +8,8 @@ use crate::event::{Emission, EventKind, Place};
 use crate::policy::{Permissions, Policy, Rule};
 use crate::task::Job;
 
-use super::job::{JobContext, blocking};
+use super::blocking::blocking;
+use super::job::JobContext;
 
 /// Where rules that let skills be read say that they come from.
 const ORIGIN: &str = "skills";

@@ -41,7 +41,10 @@ pub(super) struct Accounts {
 }
 
 /// Refuses a model or warns of it when its price is unknown.
-pub(super) fn check_price(limits: &Limits, model: &Model) -> Result<Option<Warning>, Stop> {
+///
+/// # Errors
+/// [`Stop::UnknownPrice`] when the limits do not let it run so.
+pub fn check_price(limits: &Limits, model: &Model) -> Result<Option<Warning>, Stop> {
     if model.price.is_some() {
         return Ok(None);
     }

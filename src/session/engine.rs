@@ -283,6 +283,7 @@ impl Engine {
                 thinking_level: self.asking.thinking.name().to_owned(),
                 tools: self.tools.names(),
                 permission_mode: self.workbench.policy().mode().to_string(),
+                sandbox: self.workbench.sandbox().cloned(),
                 project_files: names(&resources.project, |file| &file.path),
                 skills: names(&resources.skills, |skill| &skill.name),
                 templates: names(&resources.templates, |template| &template.name),

@@ -105,7 +105,7 @@ use intake::Intake;
 use queue::{Input, Item, Settlement};
 use record::Record;
 
-pub use budget::Budget;
+pub use budget::{Budget, check_price};
 pub use compact::{Compacted, Compaction, CompactionPlan, SummaryRequest, TouchedFiles};
 pub use estimate::{ContextTokens, ContextUsage, EstimatedTokens};
 pub use expand::Expand;

@@ -143,6 +143,7 @@ impl SessionOptions {
             env: Vec::new(),
             timeout: limits.command_timeout,
             timeout_max: limits.command_timeout,
+            confinement: None,
         };
         let header = Header::new(workspace.display().to_string());
         let place = Place {

@@ -96,7 +96,7 @@ fn record(command: &str, ran: &CommandOutput, options: &BashOptions) -> BashExec
     let (exit_code, cancelled) = match ran.ending {
         Ending::Exited(code) => (Some(code), false),
         Ending::Cancelled => (None, true),
-        Ending::Signalled(_) | Ending::TimedOut => {
+        Ending::Signalled(_) | Ending::TimedOut | Ending::Crowded(_) => {
             let end = if output.is_empty() || output.ends_with('\n') {
                 ""
             } else {

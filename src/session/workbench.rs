@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::clock::Activity;
+use crate::event::SandboxReport;
 use crate::policy::Policy;
 use crate::secret::Redactor;
 use crate::tool::{CallContext, CommandSettings, FileLedger, Permit, Place, Toolset};
@@ -28,6 +29,7 @@ pub struct Workbench {
     redactor: Redactor,
     files: FileLedger,
     tape: ToolTape,
+    sandbox: Option<SandboxReport>,
 }
 
 impl Workbench {
@@ -49,6 +51,7 @@ impl Workbench {
             redactor: Redactor::default(),
             files: FileLedger::default(),
             tape: ToolTape::default(),
+            sandbox: None,
         }
     }
 
@@ -63,6 +66,16 @@ impl Workbench {
     #[must_use]
     pub fn with_tape(self, tape: ToolTape) -> Self {
         Self { tape, ..self }
+    }
+
+    /// Says how its commands are kept in.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: Option<SandboxReport>) -> Self {
+        Self { sandbox, ..self }
+    }
+
+    pub(super) fn sandbox(&self) -> Option<&SandboxReport> {
+        self.sandbox.as_ref()
     }
 
     pub(super) fn tape(&self) -> &ToolTape {
@@ -123,6 +136,7 @@ impl Workbench {
             redactor: self.redactor.clone(),
             files: self.files.forked(),
             tape: self.tape.clone(),
+            sandbox: self.sandbox.clone(),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::session::{OnExhausted, OnUnknownPrice};
 use crate::task::duration::HumanDuration;
 use crate::task::hooks::HooksSection;
 use crate::task::plan::{Inherit, Isolation};
+use crate::task::sandbox::SandboxSection;
 
 /// What an agent has to do in one directory, with which model, and what it
 /// may use and touch. Every text outside `parameters` may use parameters as
@@ -76,6 +77,9 @@ pub struct TaskFile {
     /// What the final answer must be, for a program that reads it.
     #[serde(default)]
     pub response: Option<ResponseSection>,
+    /// What keeps commands in.
+    #[serde(default)]
+    pub sandbox: SandboxSection,
     /// What commands see of the environment.
     #[serde(default)]
     pub env: EnvSection,

@@ -52,6 +52,7 @@ impl Resolution<'_> {
             compaction: compaction(&task.compaction),
             permissions: self.permissions(&task, root),
             response: self.response(&task, root),
+            sandbox: self.sandbox(&task.sandbox, root),
             env: self.env(&task, root),
             secrets: self.secrets(&task, root, &mut warnings),
             tools: self.tools(&task, root),

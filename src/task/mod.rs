@@ -21,6 +21,7 @@ mod read;
 mod resolve;
 mod resolved;
 mod response;
+mod sandbox;
 mod schema;
 mod script;
 mod template;
@@ -39,5 +40,6 @@ pub use plan::{
 pub use providers::load_providers;
 pub(crate) use read::{ReadError, bytes as read_bytes, text as read_text};
 pub use resolve::{implicit, load};
+pub use sandbox::network_name;
 pub use schema::{providers_schema, schema};
 pub use script::{SCRIPTED, ScriptProblem, load_script};

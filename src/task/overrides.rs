@@ -37,6 +37,8 @@ pub struct Overrides {
     pub timeout: Option<String>,
     /// `--permission-mode`.
     pub permission_mode: Option<String>,
+    /// `--sandbox`.
+    pub sandbox: Option<String>,
     /// `--allow`: rules besides the task's own.
     pub allow: Vec<String>,
     /// `--deny`: rules besides the task's own.
@@ -75,19 +77,16 @@ impl Overrides {
             // What is not finite is no number; as a text it is refused for its type.
             Number::from_f64(usd).map_or_else(|| Kind::Text(usd.to_string()), Kind::Number)
         });
+        let turns = self.max_turns.map(|n| Kind::Number(n.into()));
         let reports = self
             .reports_dir
             .as_ref()
             .map(|dir| Kind::Text(dir.display().to_string()));
-        let flags: [(&str, [&str; 2], Option<Kind>); 11] = [
+        let flags: [(&str, [&str; 2], Option<Kind>); 12] = [
             ("--model", ["settings", "model"], text(&self.model)),
             ("--base-url", ["settings", "base_url"], text(&self.base_url)),
             ("--thinking", ["settings", "thinking"], text(&self.thinking)),
-            (
-                "--max-turns",
-                ["limits", "max_turns"],
-                self.max_turns.map(|n| Kind::Number(n.into())),
-            ),
+            ("--max-turns", ["limits", "max_turns"], turns),
             ("--max-cost-usd", ["limits", "max_cost_usd"], cost),
             ("--timeout", ["limits", "timeout"], text(&self.timeout)),
             (
@@ -95,6 +94,7 @@ impl Overrides {
                 ["permissions", "mode"],
                 text(&self.permission_mode),
             ),
+            ("--sandbox", ["sandbox", "mode"], text(&self.sandbox)),
             (
                 "--no-session",
                 ["session", "persist"],

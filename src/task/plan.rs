@@ -14,6 +14,7 @@ use crate::event::Warning;
 use crate::hook::HookCommand;
 use crate::model::{Catalog, RetryPolicy, ThinkingLevel};
 use crate::policy::Permissions;
+use crate::sandbox::SandboxOptions;
 use crate::session::{Compaction, Limits, ResponseSpec};
 
 /// One job: a task file with its parameters, or an implicit task of the command line.
@@ -50,6 +51,8 @@ pub struct Job {
     pub permissions: Permissions,
     /// What the final answer must be; none lets it be anything.
     pub response: Option<ResponseJob>,
+    /// What keeps commands in.
+    pub sandbox: SandboxOptions,
     /// What commands see of the environment.
     pub env: CommandEnv,
     /// Values that no output may show. A command gets one as a variable when

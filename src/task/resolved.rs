@@ -6,8 +6,8 @@ use crate::hook::HookCommand;
 use crate::model;
 use crate::policy::{Permissions, Rule};
 use crate::session::Limits;
-use crate::task::duration;
 use crate::task::plan::{Job, ResponseJob};
+use crate::task::{duration, sandbox};
 
 /// Everything that decides what the job does, with keys in camel case and
 /// durations as people write them. Of secrets it has the names only.
@@ -50,6 +50,7 @@ pub(super) fn document(job: &Job) -> Value {
         },
         "permissions": permissions(&job.permissions),
         "response": job.response.as_ref().map(response),
+        "sandbox": sandbox::document(&job.sandbox),
         "env": {
             "inherit": job.env.inherit,
             "set": job.env.set,

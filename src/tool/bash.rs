@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::access::Access;
 use crate::message::Content;
-use crate::process::Ending;
+use crate::process::{Confinement, Ending};
 use crate::tool::command::{CommandOutput, check_command, run_command};
 use crate::tool::{
     CallContext, CallFuture, Failure, Place, Tool, ToolOutput, ToolSpec, arguments, title_text,
@@ -95,10 +95,10 @@ async fn run(args: &Value, cx: &CallContext<'_>) -> Result<ToolOutput, String> {
         ));
     }
     let ran = run_command(&args.command, args.timeout, cx).await?;
-    Ok(output(&ran))
+    Ok(output(&ran, cx.commands.confinement.as_deref()))
 }
 
-fn output(ran: &CommandOutput) -> ToolOutput {
+fn output(ran: &CommandOutput, confinement: Option<&dyn Confinement>) -> ToolOutput {
     let (capture, limit) = (&ran.capture, &ran.limit);
     let outcome = ended(ran);
     let (mut text, truncated) = capture.shown();
@@ -107,6 +107,14 @@ fn output(ran: &CommandOutput) -> ToolOutput {
             "\n\n[the time limit was lowered to the maximum of {}]",
             limit.seconds()
         ));
+    }
+    for undone in &ran.undone {
+        text.push_str(&format!("\n\n[{undone}]"));
+    }
+    if let (Some(Failure::Error), Some(confinement)) = (outcome.failure, confinement) {
+        for reason in confinement.reasons(&text) {
+            text.push_str(&format!("\n\n[the sandbox: {reason}]"));
+        }
     }
     if outcome.failure.is_some() {
         text.push_str(&format!("\n\n[{}]", outcome.summary));
@@ -125,6 +133,7 @@ fn ended(ran: &CommandOutput) -> ToolOutput {
         Ending::Exited(0) => (None, Some(0)),
         Ending::Exited(code) => (Some(Failure::Error), Some(code)),
         Ending::Signalled(signal) => (Some(Failure::Error), Some(128 + signal)),
+        Ending::Crowded(_) => (Some(Failure::Error), None),
         Ending::TimedOut => (Some(Failure::Timeout), None),
         Ending::Cancelled => (Some(Failure::Aborted), None),
     };

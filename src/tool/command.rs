@@ -16,6 +16,8 @@ pub struct CommandOutput {
     pub(super) limit: TimeLimit,
     /// How it ended.
     pub ending: Ending,
+    /// What it did against the rules and what was undone, for the model.
+    pub undone: Vec<String>,
 }
 
 impl CommandOutput {
@@ -33,6 +35,9 @@ impl CommandOutput {
             }
             Ending::TimedOut => {
                 format!("timed out after {} and was stopped", self.limit.seconds())
+            }
+            Ending::Crowded(most) => {
+                format!("was more than {most} processes at a time and was stopped")
             }
             Ending::Cancelled => "cancelled and stopped".to_owned(),
         }
@@ -82,6 +87,7 @@ pub async fn run_command(
         stdin: None,
         streams: Streams::Merged,
         timeout: Some(limit.duration),
+        confinement: cx.commands.confinement.clone(),
     })
     .map_err(|error| cannot_start(&error, &cx.place.workspace))?;
     let mut capture = Capture::new(
@@ -114,6 +120,7 @@ pub async fn run_command(
         capture,
         limit,
         ending,
+        undone: process.undone().to_vec(),
     })
 }
 

@@ -202,6 +202,7 @@ impl Git {
             stdin,
             streams,
             timeout: Some(self.timeout),
+            confinement: None,
         };
         let captured = match capture(spec, bytes_max, cancel).await {
             Ok(captured) => captured,
@@ -216,7 +217,7 @@ impl Git {
                 "`git {name}` took longer than {} s",
                 self.timeout.as_secs()
             ))),
-            Ending::Exited(_) | Ending::Signalled(_) => Ok(captured),
+            Ending::Exited(_) | Ending::Signalled(_) | Ending::Crowded(_) => Ok(captured),
         }
     }
 
@@ -260,6 +261,7 @@ fn broken(command: &str, ending: Ending, output: &[u8]) -> Failure {
         Ending::Exited(code) => format!("exited with {code}"),
         Ending::Signalled(signal) => format!("was killed by signal {signal}"),
         Ending::TimedOut => "took too long".to_owned(),
+        Ending::Crowded(most) => format!("was more than {most} processes"),
         Ending::Cancelled => "was cancelled".to_owned(),
     };
     let said = last_line(output);

@@ -241,6 +241,7 @@ fn commands_see_a_small_environment() {
         "PWD",
         "SHLVL",
         "TERM",
+        "TMPDIR",
         "VISUAL",
         "WANTED",
         "_",

@@ -130,6 +130,7 @@ async fn session(
             env: Vec::new(),
             timeout: limit,
             timeout_max: limit,
+            confinement: None,
         },
         None,
     );

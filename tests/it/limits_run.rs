@@ -75,7 +75,9 @@ fn time_and_silence_end_a_run_and_its_children() {
         ("timeout", "time", "timeout"),
         ("idle_timeout", "idle", "idle"),
     ] {
-        let settings = format!("limits: {{{limit}: 700ms}}\npermissions: {{allow: [Bash]}}");
+        let settings = format!(
+            "limits: {{{limit}: 700ms}}\npermissions: {{allow: [Bash]}}\nsandbox: {{tier: landlock}}"
+        );
         let replies = json!([call("bash", json!({"command": command}))]);
         let output = task(&replies, &settings).expect_code(124).run();
         for file in ["one.pid", "two.pid"] {

@@ -16,6 +16,7 @@ fn shell(script: &str) -> CommandSpec {
         stdin: None,
         streams: Streams::Merged,
         timeout: Some(Duration::from_secs(60)),
+        confinement: None,
     }
 }
 

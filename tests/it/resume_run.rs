@@ -198,9 +198,10 @@ fn a_killed_run_goes_on_and_its_open_call_is_not_run_again() {
     let ran = cwd.join("ran.txt");
     running.wait_until("the command", || ran.exists());
     assert_eq!(running.end_by(Signal::KILL).code, None);
-    // Its command reads the end of the pipe and ends too.
+    // Its command ended with it, or reads the end of the pipe and ends too.
     drop(
         fs::OpenOptions::new()
+            .read(true)
             .write(true)
             .open(cwd.join("pipe"))
             .unwrap(),

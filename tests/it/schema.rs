@@ -54,6 +54,15 @@ fn the_schema_of_the_models_is_published() {
     check("models.json", &serde_json::from_str(&schema).unwrap());
 }
 
+#[test]
+fn the_schema_of_the_doctor_is_published_and_kept() {
+    let schema = Cli::new().args(["schema", "doctor"]).run().stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    check("doctor.json", &schema);
+    let found = Cli::new().args(["doctor", "--output-format", "json"]).run();
+    valid(schema, &[serde_json::from_str(&found.stdout).unwrap()]);
+}
+
 fn valid(schema: Value, documents: &[Value]) {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();

@@ -246,6 +246,39 @@ fn files_are_short_named_and_documented() {
     assert_none(&breaches);
 }
 
+/// Where connections are made or taken.
+const SOCKETS: &[&str] = &[
+    "src/model/http.rs",
+    "src/sandbox/proxy/connection.rs",
+    "src/sandbox/proxy/forward.rs",
+    "src/sandbox/proxy/mod.rs",
+    "src/sandbox/proxy/reach.rs",
+];
+
+#[test]
+fn sockets_stand_in_few_places() {
+    let kinds = [
+        "TcpStream",
+        "TcpListener",
+        "UdpSocket",
+        "UnixStream",
+        "UnixListener",
+        "lookup_host",
+        "reqwest::Client",
+        "Client::builder",
+    ];
+    let mut breaches = Vec::new();
+    for source in sources("src") {
+        for (at, line) in code(&source.text) {
+            let opens = kinds.iter().any(|kind| line.contains(kind));
+            if opens && !SOCKETS.contains(&source.name.as_str()) {
+                breaches.push(format!("{}:{at}: {}", source.name, line.trim()));
+            }
+        }
+    }
+    assert_none(&breaches);
+}
+
 /// Each function that is too long, by the line it begins at.
 fn long_functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();

@@ -49,6 +49,7 @@ impl Scene {
                 env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
                 timeout: Duration::from_secs(60),
                 timeout_max: Duration::from_secs(120),
+                confinement: None,
             },
             output_dir: base.join("output"),
             cancel: CancellationToken::new(),

@@ -237,6 +237,7 @@ impl Stage {
                 env: vec![("PATH".to_owned(), super::cli::path().into_string().unwrap())],
                 timeout: Duration::from_secs(20),
                 timeout_max: Duration::from_secs(20),
+                confinement: None,
             },
             None,
         )

@@ -1,0 +1,63 @@
+//! Asking a program what it is, for a short time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::process::{CommandSpec, Ending, Streams, capture};
+
+/// How long a program may take to say what it is.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
+/// What is read of it.
+const BYTES_MAX: usize = 4 * 1024;
+
+/// What a program said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Whether it ended well.
+    pub(super) well: bool,
+    /// The first line.
+    pub(super) line: String,
+}
+
+/// Runs `command` in `cwd` with this environment.
+///
+/// # Errors
+/// Why it does not run, for people.
+pub(super) async fn ask(
+    command: &[&str],
+    cwd: &Path,
+    env: &[(String, String)],
+) -> Result<Said, String> {
+    let (program, args) = command.split_first().ok_or("there is no program")?;
+    let spec = CommandSpec {
+        program: program.into(),
+        args: args.iter().map(Into::into).collect(),
+        cwd: cwd.to_owned(),
+        env: env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        stdin: None,
+        streams: Streams::Merged,
+        timeout: Some(TIMEOUT),
+        confinement: None,
+    };
+    let captured = capture(spec, BYTES_MAX, &CancellationToken::new())
+        .await
+        .map_err(|error| error.to_string())?;
+    let well = match captured.ending {
+        Ending::Exited(status) => status == 0,
+        Ending::Signalled(signal) => return Err(format!("`{program}` died of signal {signal}")),
+        Ending::TimedOut | Ending::Cancelled | Ending::Crowded(_) => {
+            let seconds = TIMEOUT.as_secs();
+            return Err(format!("`{program}` said nothing for {seconds} s"));
+        }
+    };
+    let text = String::from_utf8_lossy(&captured.output);
+    Ok(Said {
+        well,
+        line: text.lines().next().unwrap_or_default().trim().to_owned(),
+    })
+}

@@ -1,0 +1,143 @@
+//! The sandbox: which tier keeps the task's commands in and why no stronger one,
+//! and what the machine has of what tiers are made of.
+
+use std::fs;
+
+use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier};
+
+use super::finding::Finding;
+use super::{Patient, command_env, probe};
+
+/// What to do for the stronger tier.
+const BUBBLEWRAP: &str = "install bubblewrap, and let users make namespaces";
+
+/// The tier, and what there is for it.
+pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
+    let env = command_env(patient);
+    let cwd = &patient.job.workspace.path;
+    let (namespaces, landlock, bubblewrap) = tokio::join!(
+        sandbox::works(Tier::Namespaces),
+        sandbox::works(Tier::Landlock),
+        probe::ask(&["bwrap", "--version"], cwd, &env),
+    );
+    let can_unshare = namespaces.is_ok();
+    let works = [(Tier::Namespaces, namespaces), (Tier::Landlock, landlock)];
+    vec![
+        tier(&patient.job.sandbox, &works),
+        landlock_rules(sandbox::landlock_version()),
+        user_namespaces(can_unshare),
+        seccomp(),
+        match bubblewrap {
+            Ok(said) if said.well => Finding::ok("bubblewrap", said.line),
+            Ok(said) => Finding::warning("bubblewrap", said.line, BUBBLEWRAP),
+            Err(error) => Finding::warning("bubblewrap", error, BUBBLEWRAP),
+        },
+    ]
+}
+
+/// What commands of a task with these options are kept in by, when of each tier
+/// this is known.
+fn tier(options: &SandboxOptions, works: &[(Tier, Result<(), String>)]) -> Finding {
+    const NAME: &str = "sandbox";
+    if options.mode == SandboxMode::Off {
+        return Finding::ok(NAME, "off: commands may do what this program may");
+    }
+    let by_name = matches!(options.network, Network::Hosts(_));
+    let strict = options.mode == SandboxMode::Require;
+    let asked = works
+        .iter()
+        .filter(|(tier, _)| options.tiers().contains(tier));
+    let mut passed_over = Vec::new();
+    for (tier, works) in asked {
+        let shut = by_name && *tier == Tier::Landlock;
+        match works {
+            Err(reason) => passed_over.push((*tier, reason.clone())),
+            Ok(()) if shut && strict => passed_over.push((*tier, sandbox::NO_HOSTS.to_owned())),
+            Ok(()) => return taken(*tier, shut, &passed_over),
+        }
+    }
+    let found = format!("none works: {}", sandbox::reasons(&passed_over));
+    match strict {
+        true => Finding::error(
+            NAME,
+            format!("required, and {found}"),
+            format!("{BUBBLEWRAP}, or run on Linux 6.2 or later with Landlock enabled"),
+        ),
+        false => Finding::warning(
+            NAME,
+            format!("{found}; commands may do what this program may"),
+            format!("{BUBBLEWRAP}; `sandbox.mode: require` would refuse the task"),
+        ),
+    }
+}
+
+fn taken(tier: Tier, shut: bool, passed_over: &[(Tier, String)]) -> Finding {
+    let mut found = tier.name().to_owned();
+    if !passed_over.is_empty() {
+        found.push_str(&format!(" (not {})", sandbox::reasons(passed_over)));
+    }
+    if shut {
+        let found = format!("{found}; the hosts of sandbox.network are not reached");
+        return Finding::warning("sandbox", found, BUBBLEWRAP);
+    }
+    match passed_over.is_empty() {
+        true => Finding::ok("sandbox", found),
+        false => Finding::warning("sandbox", found, BUBBLEWRAP),
+    }
+}
+
+fn landlock_rules(version: Option<i32>) -> Finding {
+    match version {
+        Some(version) => Finding::ok("landlock", format!("version {version} of its rules")),
+        None => Finding::warning(
+            "landlock",
+            "this kernel has none, or it is not enabled",
+            "run on Linux 6.2 or later, with landlock in the kernel's list of `lsm`",
+        ),
+    }
+}
+
+/// Settings of the kernel, the value by which each keeps users from making
+/// namespaces, and one by which it does not.
+const NAMESPACE_SETTINGS: &[(&str, &str, &str)] = &[
+    ("user.max_user_namespaces", "0", "15000"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+];
+
+/// Whether users can make namespaces; when they cannot, the setting to blame.
+fn user_namespaces(work: bool) -> Finding {
+    const NAME: &str = "user_namespaces";
+    if work {
+        return Finding::ok(NAME, "they work");
+    }
+    let refused = NAMESPACE_SETTINGS.iter().find(|(name, refused, _)| {
+        let file = format!("/proc/sys/{}", name.replace('.', "/"));
+        fs::read_to_string(file).is_ok_and(|value| value.trim() == *refused)
+    });
+    match refused {
+        Some((name, value, other)) => Finding::warning(
+            NAME,
+            format!("refused by {name} = {value}"),
+            format!("sysctl -w {name}={other}"),
+        ),
+        None => Finding::warning(
+            NAME,
+            "not seen to work, and no setting of the kernel refuses them",
+            "a container may refuse them: allow them in its profile, or use the tier landlock",
+        ),
+    }
+}
+
+/// Whether the kernel takes filters of system calls.
+fn seccomp() -> Finding {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    match status.lines().any(|line| line.starts_with("Seccomp:")) {
+        true => Finding::ok("seccomp", "filters of system calls"),
+        false => Finding::warning(
+            "seccomp",
+            "this kernel has no filters of system calls",
+            "run on a kernel with CONFIG_SECCOMP_FILTER: no tier works without",
+        ),
+    }
+}

@@ -1,0 +1,62 @@
+//! How a command is kept in, as far as starting and ending it is concerned.
+//! What keeps it in is made elsewhere (`sandbox`) and handed down.
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Keeps commands in.
+pub trait Confinement: Debug + Send + Sync {
+    /// What is started in place of `program` with `args` in `cwd`.
+    ///
+    /// # Errors
+    /// When the system has no room.
+    fn wrap(&self, program: PathBuf, args: Vec<OsString>, cwd: &Path) -> io::Result<Wrapped>;
+
+    /// Whether the thread that starts a command is to be bound.
+    fn binds_thread(&self) -> bool;
+
+    /// Binds the calling thread and all that it starts, for good.
+    ///
+    /// # Errors
+    /// When something of what was promised cannot be had: then nothing may be started.
+    fn bind_thread(&self) -> io::Result<()>;
+
+    /// How many processes a command may be at a time.
+    fn processes_max(&self) -> Option<u64>;
+
+    /// Why a command that printed this failed, as far as it was kept in.
+    fn reasons(&self, output: &str) -> Vec<String>;
+
+    /// Why what the run left cannot be trusted any more, when a command saw to that.
+    fn breach(&self) -> Option<String>;
+
+    /// Looks at what could not be prevented, once nothing of a command runs any
+    /// more, and undoes it. What it tells is for the model.
+    fn settle(&self) -> Vec<String>;
+}
+
+/// What is started in place of a command.
+#[derive(Debug)]
+pub struct Wrapped {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// What it reads from descriptors of these numbers.
+    pub handed: Vec<OwnedFd>,
+    /// Who the process is that is started.
+    pub leader: Leader,
+}
+
+/// Who the process is that is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leader {
+    /// The command, or what becomes the command.
+    Command,
+    /// A program that stays, with the command's own session below it: what is
+    /// told to end is that session.
+    Wrapper,
+}

@@ -1,0 +1,79 @@
+//! The environment of commands in a sandbox: their home is a private one, the
+//! toolchains stay where they are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::places::Grounds;
+
+/// Caches and toolchains that are looked for in the home directory, with the
+/// variable that says where else they are.
+const TOOLS: &[(&str, &str)] = &[
+    ("CARGO_HOME", ".cargo"),
+    ("RUSTUP_HOME", ".rustup"),
+    ("GOPATH", "go"),
+    ("GRADLE_USER_HOME", ".gradle"),
+    ("NVM_DIR", ".nvm"),
+    ("PYENV_ROOT", ".pyenv"),
+    ("RBENV_ROOT", ".rbenv"),
+    ("VOLTA_HOME", ".volta"),
+    ("DENO_DIR", ".deno"),
+];
+
+/// Ways to daemons of the user that a command has no business with.
+const DAEMONS: &[&str] = &[
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "DOCKER_HOST",
+    "GPG_AGENT_INFO",
+    "SSH_AGENT_PID",
+    "SSH_AUTH_SOCK",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+];
+
+/// What belongs to the home directory and follows it.
+const HOMES: &[&str] = &[
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// Turns the environment of commands into that of commands in a sandbox. What
+/// the task itself `named` stays as it is.
+pub fn environment(
+    env: &[(String, String)],
+    grounds: &Grounds,
+    named: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let mut env: BTreeMap<String, String> = env.iter().cloned().collect();
+    for name in DAEMONS.iter().chain(HOMES) {
+        if !named(name) {
+            env.remove(*name);
+        }
+    }
+    if let Some(home) = &grounds.home {
+        for (name, place) in TOOLS {
+            let place = home.join(place);
+            if place.is_dir() {
+                env.entry((*name).to_owned())
+                    .or_insert_with(|| shown(&place));
+            }
+        }
+    }
+    for (name, place) in [
+        ("HOME", grounds.private_home()),
+        ("TMPDIR", grounds.private_tmp()),
+    ] {
+        if !named(name) {
+            env.insert(name.to_owned(), shown(&place));
+        }
+    }
+    env.into_iter().collect()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
