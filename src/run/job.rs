@@ -132,10 +132,8 @@ async fn converse(
     let closed = close(session, &interrupt).await;
     gateway::close(site.gateway.take()).await;
     let told = changes::tell(closed.changes, &site.paths, &context, place).await;
-    let (folder, redactor) = (
-        site.paths.tool_output.clone(),
-        context.settings.redactor.clone(),
-    );
+    let folder = site.paths.tool_output.clone();
+    let redactor = context.settings.redactor.clone();
     let masked = blocking(move || directory::mask_files(&folder, &redactor)).await;
     let mut trouble = site.breach().or_else(|| judge(&job, outcome, denials));
     if let Err(error) = closed.stored {

@@ -23,11 +23,15 @@ const LOOK: &str = "marks() { grep -lz \"$1\" /proc/[0-9]*/environ /proc/[0-9]*/
      (: < /proc/$PPID/mem) 2>/dev/null && echo 'memory open'; \
      grep 'Max core file size' /proc/$PPID/limits";
 
+/// Without a sandbox, which would hide the runner, and by a program in a file:
+/// rules refuse a command that names such places.
 fn scene() -> Cli {
     plain(
-        &format!("{}- text: done\n", bash(LOOK)),
-        "permissions: {mode: bypass}\nenv: {set: {OWN: canary-of-the-command}}\n",
+        &format!("{}- text: done\n", bash("exec bash look.sh")),
+        "permissions: {mode: bypass}\nsandbox: {mode: \"off\"}\n\
+         env: {set: {OWN: canary-of-the-command}}\n",
     )
+    .file("look.sh", LOOK)
     .args(["run", "task.yaml", "--run-dir", "out", "--allow-bypass"])
     .env("ANTHROPIC_API_KEY", KEY)
 }
