@@ -12,13 +12,13 @@
 //! means such names in every directory of the workspace; `./*.pem` means the
 //! top. An allow rule means the top either way.
 //!
-//! A command line is read by [`shell`], and every command that it could run has
+//! A command line is read by `shell`, and every command that it could run has
 //! to be allowed by itself; what its redirections open is judged as paths are.
 //! A line that cannot be read is allowed only by a rule with exactly its text,
 //! by a bare `Bash` rule or by `bypass`, the latter two only while no rule denies
 //! any command. A rule with exactly the text of a line covers all of it. What a
-//! command changes for those behind it is in [`order`], what nobody knows before
-//! it runs in [`uncertain`].
+//! command changes for those behind it is in `order`, what nobody knows before
+//! it runs in `uncertain`.
 //!
 //! A denial of paths holds for commands as far as their words show: what they
 //! name, what they would meet when they walk over directories, and every file

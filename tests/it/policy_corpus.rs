@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::Value;
 
@@ -77,13 +76,10 @@ fn answers(table: &str) -> Vec<(Value, Value)> {
         .lines()
         .map(|line| serde_json::from_str(line).expect("a question"))
         .collect();
-    let begin = Instant::now();
     let done = workspace()
         .args(["permissions", "check", "--jsonl"])
         .stdin(text)
         .run();
-    let took = begin.elapsed();
-    eprintln!("{table}: {} answers in {took:?}", questions.len());
     let answers: Vec<Value> = done
         .stdout
         .lines()

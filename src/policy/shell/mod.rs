@@ -221,7 +221,7 @@ pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
     words.iter().map(literal).collect()
 }
 
-/// The words of every simple command that a line can run, with [`UNKNOWN`] for
+/// The words of every simple command that a line can run, with `UNKNOWN` for
 /// what is not known of them; builtins that only compute are left out.
 ///
 /// # Errors
