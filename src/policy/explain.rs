@@ -37,8 +37,11 @@ impl Policy {
                 (None, None) => self.grant(tool, access),
             },
         });
+        let mut parts: Vec<Part> = parts.collect();
+        // A loop does the same again and again.
+        parts.dedup();
         Explanation {
-            parts: parts.collect(),
+            parts,
             decision: whole,
         }
     }

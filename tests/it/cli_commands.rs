@@ -257,6 +257,20 @@ fn a_line_is_explained_command_by_command() {
 }
 
 #[test]
+fn what_a_loop_does_again_is_explained_once() {
+    let done = Cli::new()
+        .args(["permissions", "check", "--tool", "Bash"])
+        .args(["--allow", "Bash(wc:*)"])
+        .args([
+            "--input",
+            r#"{"command":"for f in a b c; do wc -l x; done"}"#,
+        ])
+        .run();
+    let told = done.stdout.matches("running wc -l x").count();
+    assert_eq!(told, 1, "{}", done.stdout);
+}
+
+#[test]
 fn calls_of_other_tools_are_judged_by_what_they_touch() {
     for (tool, input, rule, expect) in [
         (
