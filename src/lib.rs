@@ -21,8 +21,9 @@
 //!    reply of the model and its tool calls.
 //! 5. [`model`] gets one reply: request, HTTP, SSE, dialect, assembled message.
 //! 6. [`tool`] is what the model may do, [`policy`] whether it may, [`sandbox`] how
-//!    the kernel sees to it, [`workspace`] what became of the files, [`store`] the conversation on disk, [`context`]
-//!    what the model is told, [`hook`] where users step in.
+//!    the kernel sees to it, [`workspace`] what became of the files, [`store`] the
+//!    conversation on disk, [`context`] what the model is told, [`hook`] where users
+//!    step in.
 //! 7. [`event`] is what happened. Events go one way: through a bounded channel
 //!    to the loop, to [`report`] (numbered, redacted, folded, written), and at
 //!    the end to [`export`].

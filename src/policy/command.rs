@@ -34,7 +34,8 @@ pub(crate) struct CommandLine {
 impl CommandLine {
     /// A line that should be one command, as rules and their examples say it.
     pub(crate) fn new(text: &str) -> Self {
-        let one = shell::analyse(text, Path::new("/")).and_then(|mut analysis| {
+        let one = shell::analyse(text, Path::new("/")).map_err(Refusal::from);
+        let one = one.and_then(|mut analysis| {
             let command = analysis.commands.pop();
             match command.filter(|_| analysis.commands.is_empty() && analysis.openings.is_empty()) {
                 Some(only) if only.globs.is_empty() => Ok(only),

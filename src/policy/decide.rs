@@ -50,10 +50,11 @@ impl Policy {
             return allow(Decider::Rule, Some(rule), reason);
         }
         let mut allowed: Option<Decision> = None;
-        for access in &judged {
+        let mut rest = judged.iter();
+        while let Some(access) = rest.next() {
             let decision = self.grant(tool, access);
             if decision.verdict != Verdict::Allow {
-                return decision;
+                return self.suggested_for_all(decision, tool, rest.as_slice());
             }
             // Of several reasons a rule says more than the mode.
             if allowed.is_none() || decision.rule.is_some() {
@@ -61,6 +62,22 @@ impl Policy {
             }
         }
         allowed.unwrap_or_else(|| self.decide_untouching(tool))
+    }
+
+    /// A denial with the rule that would have been enough: where commands are
+    /// refused as well, that is the one for the whole line.
+    fn suggested_for_all(&self, denial: Decision, tool: &str, rest: &[Judged<'_>]) -> Decision {
+        let mut commands = rest
+            .iter()
+            .filter(|access| matches!(access, Judged::Exec(_)))
+            .map(|access| self.grant(tool, access));
+        match commands.find(|decision| decision.verdict != Verdict::Allow) {
+            Some(other) => Decision {
+                suggested_rule: other.suggested_rule,
+                ..denial
+            },
+            None => denial,
+        }
     }
 
     /// What there is to judge in a call, and the rule that allows exactly its

@@ -89,30 +89,25 @@ impl Policy {
             let directories = vec![self.scope.workspace.clone()];
             self.exec(CommandLine::unclear(text, refusal, directories), None)
         };
-        let analysis = match shell::analyse(text, &self.scope.workspace) {
-            Ok(analysis) => analysis,
-            Err(refusal) => {
-                return Line {
-                    commands: vec![unclear(refusal)],
-                    openings: Vec::new(),
-                    exact,
-                };
-            }
+        let (mut analysis, refusal) = match shell::analyse(text, &self.scope.workspace) {
+            Ok(analysis) => (analysis, None),
+            Err(unread) => (unread.before, Some(unread.refusal)),
         };
-        let mut analysis = analysis;
-        if analysis.commands.is_empty() && analysis.openings.is_empty() {
+        if refusal.is_none() && analysis.commands.is_empty() && analysis.openings.is_empty() {
             // Nothing but assignments: as if it were the command that does nothing.
             analysis
                 .commands
                 .push(shell::Simple::nothing(&self.scope.workspace));
         }
-        let alone = analysis.commands.len() == 1 && analysis.openings.is_empty();
+        let alone =
+            refusal.is_none() && analysis.commands.len() == 1 && analysis.openings.is_empty();
         let line = (!alone).then(|| text.to_owned());
         let commands = analysis.commands.into_iter().map(CommandLine::of);
         let mut commands: Vec<Exec> = commands
             .map(|command| self.exec(command, line.clone()))
             .collect();
         order::check(&mut commands);
+        commands.extend(refusal.map(unclear));
         if [&self.ask, &self.deny]
             .iter()
             .any(|rules| exactly(rules).is_some())

@@ -271,6 +271,31 @@ fn what_a_loop_does_again_is_explained_once() {
 }
 
 #[test]
+fn what_was_understood_before_the_unclear_is_told_and_one_rule_is_enough() {
+    let check = |command: &str, rule: &str| {
+        let input = serde_json::json!({ "command": command }).to_string();
+        Cli::new()
+            .args(["permissions", "check", "--tool", "Bash"])
+            .args(["--allow", "Bash(git log:*)", "--allow", rule])
+            .args(["--input", &input])
+    };
+    let lines = [
+        ("git log | sh", "Bash(git log | sh)"),
+        ("git log > x; $it", "Bash(git log > x; $it)"),
+        ("git log > x; wc y", "Bash(git log > x; wc y)"),
+        ("git log > x", "Edit(x)"),
+    ];
+    for (line, rule) in lines {
+        let text = check(line, "Bash(true)").expect_code(3).run().stdout;
+        let expect = format!("would be allowed by {rule}\n");
+        assert!(text.contains(&expect), "{line}: {text}");
+        let understood = "  allow running git log  (--allow[0] Bash(git log:*))\n";
+        assert!(text.contains(understood), "{line}: {text}");
+        check(line, rule).run();
+    }
+}
+
+#[test]
 fn calls_of_other_tools_are_judged_by_what_they_touch() {
     for (tool, input, rule, expect) in [
         (

@@ -153,21 +153,51 @@ pub(crate) struct Opening {
     pub(crate) directories: Vec<PathBuf>,
 }
 
+/// A line that cannot be read to its end.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    /// What stands in the way.
+    pub(crate) refusal: Refusal,
+    /// What was understood before that.
+    pub(crate) before: Analysis,
+}
+
+impl From<Refusal> for Unread {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            refusal,
+            before: Analysis::default(),
+        }
+    }
+}
+
+impl From<Unread> for Refusal {
+    fn from(unread: Unread) -> Self {
+        unread.refusal
+    }
+}
+
 /// Reads a line that is to run in the workspace.
 ///
 /// # Errors
 /// When what it runs cannot be said.
-pub(crate) fn analyse(line: &str, workspace: &Path) -> Result<Analysis, Refusal> {
+pub(crate) fn analyse(line: &str, workspace: &Path) -> Result<Analysis, Unread> {
     let script = parse(line, 0)?;
     if script.statements.is_empty() {
-        return refuse("it is empty");
+        return Ok(refuse("it is empty")?);
     }
     let go = |jumps: bool| {
         let mut walker = Walker::new(jumps);
         let mut state = State::new(workspace);
-        walker.script(&script, &mut state)?;
-        walker.afterwards(&state)?;
-        Ok(walker)
+        let outcome = walker.script(&script, &mut state);
+        let outcome = outcome.and_then(|()| walker.afterwards(&state));
+        match outcome {
+            Ok(()) => Ok(walker),
+            Err(refusal) => Err(Unread {
+                refusal,
+                before: walker.analysis,
+            }),
+        }
     };
     let walker: Walker = go(false)?;
     if walker.met_jump {
