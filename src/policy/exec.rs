@@ -112,10 +112,13 @@ impl Policy {
             .iter()
             .any(|rules| exactly(rules).is_some())
         {
-            // A rule about this very text is about the text.
-            commands.push(unclear(shell::Refusal {
-                reason: "a rule names exactly this text".to_owned(),
-            }));
+            // A rule about this very text is about the text: to the others it
+            // is what its commands are.
+            let reason = "a rule names exactly this text".to_owned();
+            commands.push(Exec {
+                vetted: true,
+                ..unclear(shell::Refusal { reason })
+            });
         }
         Line {
             commands,
@@ -221,6 +224,13 @@ impl Policy {
         if kind == PathAccess::Write && (exec.reads_only || exec.vetted) {
             return None;
         }
+        if let Err(unclear) = &exec.command.words
+            && !exec.vetted
+        {
+            return Some(format!(
+                "a command of which cannot be said what it touches ({unclear}) is"
+            ));
+        }
         let (Some(touched), Some(walked)) = (&exec.touched, &exec.walked) else {
             return Some("a command with that many paths is".to_owned());
         };
@@ -246,7 +256,7 @@ impl Policy {
         if kind == PathAccess::Write {
             let words = exec.command.words.as_ref().ok()?;
             let inside = pattern.is_none_or(|pattern| pattern.is_inside(&self.scope));
-            let wide = inside && writes::rewrites_tree(words);
+            let wide = inside && (writes::rewrites_tree(words) || writes::unpacks(words));
             return wide.then(|| "a command that may rewrite every file is".to_owned());
         }
         let met = walked.iter().find(|path| denies(path))?;

@@ -195,6 +195,35 @@ pub(super) fn rewrites_tree(words: &[String]) -> bool {
     }
 }
 
+/// Whether a command writes files that an archive or a patch names.
+pub(super) fn unpacks(words: &[String]) -> bool {
+    let [program, arguments @ ..] = words else {
+        return false;
+    };
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let first = arguments.first().map_or("", String::as_str);
+    let letters = |wanted: &[char]| {
+        let cluster = |word: &&String| word.starts_with('-') && !word.starts_with("--");
+        arguments
+            .iter()
+            .filter(cluster)
+            .any(|word| word.contains(wanted))
+    };
+    let long = |begin: &str| arguments.iter().any(|word| word.starts_with(begin));
+    match program {
+        "tar" | "gtar" | "bsdtar" => {
+            let old = !first.starts_with('-') && first.contains('x');
+            (old || letters(&['x']) || long("--ex") || long("--get"))
+                && !(letters(&['O']) || long("--to-stdout"))
+        }
+        "unzip" => !letters(&['l', 'p', 't', 'v', 'Z', 'c', 'z']),
+        "7z" | "7za" | "7zr" => matches!(first, "x" | "e"),
+        "cpio" | "pax" => true,
+        "patch" => !(long("--dry") || letters(&['C'])),
+        _ => false,
+    }
+}
+
 /// Whether a command leaves what is below a directory that it is given as it
 /// is: `git add .` only takes note of it.
 pub(super) fn leaves_files_alone(words: &[String]) -> bool {
