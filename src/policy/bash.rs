@@ -3,7 +3,7 @@
 use super::command::CommandLine;
 use super::guard::{self, Reach};
 use super::options::has_option;
-use super::shell::{UNKNOWN, literal_words};
+use super::shell::{UNKNOWN, is_compound, literal_words};
 use super::uncertain;
 
 /// What a `Bash` rule matches.
@@ -68,6 +68,10 @@ impl BashPattern {
             let before = pattern.get(..at).and_then(|text| text.chars().next_back());
             let after = pattern.get(at + 1..).and_then(|text| text.chars().next());
             if !alone(before) || !alone(after) {
+                // In a text of several commands it is a glob of the shell.
+                if text_with_star.is_none() && is_compound(text) {
+                    return Ok(Self::Verbatim(text.to_owned()));
+                }
                 return Err(
                     "`*` stands for whole words: write it alone between blanks, or end the rule \
                      with `:*`; in quotes it is literal"
@@ -228,25 +232,46 @@ impl BashPattern {
         let runs_text = (0..words.len()).any(|at| guard::check(from(at), 1).is_err());
         let unknown = !guard::is_known(words);
         let nested = |word: &String| match literal_words(word) {
-            // One word is no more than a program's name, which was looked at.
-            Ok(nested) if nested.len() == 1 => false,
             // `--run='git push'` is no command, and has one.
             Ok(nested)
                 if nested
                     .first()
                     .is_some_and(|first| first.starts_with('-') || first.contains('=')) =>
             {
-                self.program()
-                    .is_none_or(|program| has_token(word, program))
+                self.program().is_none_or(|program| {
+                    has_token(word, program) || (runs_text && is_glued(&nested, program))
+                })
             }
-            Ok(nested) => self.forbids_words(&nested, depth + 1),
-            Err(_) if runs_text => !harmless_argument(word),
-            // An unknown program may run it: only a text that says the name.
+            // One word is no more than a program's name, which was looked at.
+            Ok(nested) if nested.len() == 1 && !runs_text => false,
+            Ok(nested) => {
+                self.forbids_words(&nested, depth + 1) || (runs_text && self.is_in(word, words))
+            }
+            Err(_) if runs_text && !harmless_argument(word) => true,
+            // A program may run it: only a text that says the name.
             Err(_) => self
                 .program()
                 .is_none_or(|program| has_token(word, program)),
         };
         (runs_text || unknown) && words.iter().skip(1).any(nested)
+    }
+
+    /// Whether a command of the rule stands in a text for the program of
+    /// `words`, as in `!rm x` or `EXEC:rm x`.
+    fn is_in(&self, text: &str, words: &[String]) -> bool {
+        let tokens: Vec<String> = tokens(text).map(str::to_owned).collect();
+        if (0..tokens.len()).any(|at| self.is_about(tokens.get(at..).unwrap_or_default())) {
+            return true;
+        }
+        // sed runs what sticks to its `e`.
+        let sed = words
+            .first()
+            .is_some_and(|word| base_name(word).ends_with("sed"));
+        let mut marks = text.match_indices('e').filter(|_| sed);
+        marks.any(|(at, _)| {
+            literal_words(text.get(at + 1..).unwrap_or_default())
+                .is_ok_and(|words| self.is_about(&words))
+        })
     }
 
     /// The program that the rule is about.
@@ -410,6 +435,20 @@ pub(crate) fn base_name(program: &str) -> &str {
 
 /// Whether a program's name stands anywhere in a text as a word of its own.
 fn has_token(text: &str, program: &str) -> bool {
+    tokens(text).any(|token| token == base_name(program))
+}
+
+/// What could be names and words in a text of any language.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| !(c.is_ascii_alphanumeric() || "_.+-".contains(c));
-    text.split(part).any(|token| token == base_name(program))
+    text.split(part).filter(|token| !token.is_empty())
+}
+
+/// Whether a program's name sticks to the letter of an option: `-Hrm x`.
+fn is_glued(words: &[String], program: &str) -> bool {
+    let first = words.first().and_then(|word| word.strip_prefix('-'));
+    first.is_some_and(|cluster| {
+        let end = base_name(cluster);
+        !cluster.starts_with('-') && cluster.len() > 1 && end.ends_with(base_name(program))
+    })
 }

@@ -54,6 +54,20 @@ const BEFORE_SUBCOMMAND: &[(&str, &str, &str)] = &[
     ("docker", "-D, --debug", "-l, --log-level"),
 ];
 
+/// Options before a subcommand, with a value, that choose where it works: a
+/// rule that spells them means them.
+const BEFORE_WHEN_SPELLED: &[(&str, &str)] = &[
+    ("git", "-C"),
+    ("go", "-C"),
+    ("npm", "--prefix, -C"),
+    ("pnpm", "--dir, -C"),
+    ("yarn", "--cwd"),
+    ("kubectl", "--context, --cluster"),
+    ("docker", "--context"),
+    ("terraform", "-chdir"),
+    ("gh", "--repo"),
+];
+
 /// Options of interpreters and runners that choose nothing that runs.
 const RUNNER_PLAIN: &str = "-u, -B, -s, -S, -E, -I, -O, -OO, -q, -y, --yes, --no, --no-install, --quiet, --silent, \
                             --offline, --locked, --frozen, --enable-source-maps, --trace-warnings, -w";
@@ -72,7 +86,7 @@ pub(crate) fn check(words: &[String], named: usize) -> Result<Reach, String> {
     if words.len() > WORDS_MAX {
         return Err("it has too many words to look at".to_owned());
     }
-    if let Some(plain) = without_plain_options(words) {
+    if let Some(plain) = without_plain_options(words, named) {
         let taken = words.len() - plain.len();
         return check(&plain, named.saturating_sub(taken).max(named.min(1)));
     }
@@ -158,20 +172,27 @@ fn options_before(words: &[String], depth: usize, named: usize) -> usize {
 }
 
 /// The words of a command without the options before its subcommand that
-/// change nothing; none when there are none.
-fn without_plain_options(words: &[String]) -> Option<Vec<String>> {
+/// change nothing, or that the rule spells; none when there are none.
+fn without_plain_options(words: &[String], named: usize) -> Option<Vec<String>> {
     let program = words.first()?;
     let name = base_name(program);
-    let (_, alone, with_value) = BEFORE_SUBCOMMAND.iter().find(|(own, ..)| *own == name)?;
+    let plain = BEFORE_SUBCOMMAND.iter().find(|(own, ..)| *own == name);
+    let (alone, with_value) =
+        plain.map_or(("", ""), |(_, alone, with_value)| (*alone, *with_value));
+    let spelled = BEFORE_WHEN_SPELLED.iter().find(|(own, _)| *own == name);
+    let spelled = spelled.map_or("", |(_, options)| *options);
     let mut at = 1;
     while let Some(word) = words.get(at) {
-        let glued = word
+        let option = word
             .split_once('=')
-            .is_some_and(|(option, _)| listed(with_value, option));
-        if listed(alone, word) || glued {
+            .map_or(word.as_str(), |(option, _)| option);
+        let taken = if option.len() < word.len() { 1 } else { 2 };
+        let toolchain = name == "cargo" && word.starts_with('+');
+        let by_rule = listed(spelled, option) && at + taken < named;
+        if listed(alone, word) || (toolchain && at + 1 < named) {
             at += 1;
-        } else if listed(with_value, word) {
-            at += 2;
+        } else if listed(with_value, option) || by_rule {
+            at += taken;
         } else {
             break;
         }

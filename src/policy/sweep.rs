@@ -164,7 +164,18 @@ fn rg_globs<'a>(words: &'a [String], with_value: &str) -> Vec<&'a str> {
 }
 
 fn git_grep(words: &[String]) -> Sweep {
+    let shape = Shape {
+        with_value: "ABCefm",
+        pattern: !has(words, "ef", &[]),
+    };
+    // A path may come behind a revision, and magic says more than a path.
+    let magic = |root: &String| root.starts_with(':') || root.contains(['*', '?', '[']);
+    let named = roots(words.get(1..).unwrap_or_default(), &shape);
     Sweep {
+        roots: match named.iter().any(magic) {
+            true => Vec::new(),
+            false => named,
+        },
         hidden: true,
         ignored: has(words, "", &["no-index", "no-exclude-standard", "untracked"]),
         without_git: true,

@@ -36,16 +36,19 @@ pub(crate) fn compiler(words: &[String], named: usize) -> Result<(), String> {
     }
 }
 
-/// Variables of make that only change what is shown.
-const LOUDNESS: &[&str] = &["V=0", "V=1", "VERBOSE=0", "VERBOSE=1"];
+/// Options of make with a value behind `=` that choose nothing that runs.
+const MAKE_PLAIN: &[&str] = &["--directory", "--jobs", "--load-average", "--output-sync"];
 
-/// `make CC=…` replaces the programs that run.
+/// `make CC=…` replaces the programs that run; a number names none.
 pub(crate) fn no_assignment(words: &[String], named: usize) -> Result<(), String> {
-    match words
-        .iter()
-        .skip(named.max(1))
-        .find(|word| word.contains('=') && !LOUDNESS.contains(&word.as_str()))
-    {
+    let plain = |word: &str| {
+        word.split_once('=').is_none_or(|(name, value)| {
+            let variable = name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+            let number = !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit());
+            MAKE_PLAIN.contains(&name) || (variable && number && !name.contains("MAKE"))
+        })
+    };
+    match words.iter().skip(named.max(1)).find(|word| !plain(word)) {
         Some(word) => Err(format!("`{word}` may replace a program that runs")),
         None => Ok(()),
     }
@@ -189,6 +192,50 @@ pub(crate) fn one_word_commands(words: &[String], named: usize) -> Result<(), St
         )),
         None => Ok(()),
     }
+}
+
+/// A target that is a file names a linker.
+pub(crate) fn cargo_target(words: &[String], named: usize) -> Result<(), String> {
+    let file = |word: &&String| {
+        let value = word
+            .split_once('=')
+            .map_or(word.as_str(), |(_, value)| value);
+        value.to_lowercase().ends_with(".json")
+    };
+    let own = words.iter().take_while(|word| *word != "--");
+    match own.skip(named.max(1)).find(file) {
+        Some(word) => Err(format!("`{word}` may name a linker")),
+        None => Ok(()),
+    }
+}
+
+/// What `-ldflags` may say: what is left out, and the values of variables.
+pub(crate) fn go_linker(words: &[String], named: usize) -> Result<(), String> {
+    for (at, word) in words.iter().enumerate().skip(named.max(1)) {
+        let Some(option) = word.strip_prefix('-') else {
+            continue;
+        };
+        let option = option.strip_prefix('-').unwrap_or(option);
+        let value = match option.strip_prefix("ldflags") {
+            Some("") => words.get(at + 1).map_or("", String::as_str),
+            Some(glued) => glued.strip_prefix('=').unwrap_or(glued),
+            None => continue,
+        };
+        let mut flags = value.split_whitespace();
+        while let Some(flag) = flags.next() {
+            let plain = match flag {
+                "-s" | "-w" => true,
+                "-X" => flags
+                    .next()
+                    .is_some_and(|set| set.contains('=') && !set.starts_with('-')),
+                _ => flag.starts_with("-X=") || flag.starts_with("-buildid="),
+            };
+            if !plain || flag.contains(['\'', '"']) {
+                return Err(format!("`{flag}` may start another linker"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `go run`: packages and files of the workspace, after options that choose

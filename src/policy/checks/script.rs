@@ -42,7 +42,9 @@ pub(crate) fn awk(words: &[String], _named: usize) -> Result<(), String> {
 
 /// jq: programs that load nothing and do not read the environment.
 pub(crate) fn jq(words: &[String], named: usize) -> Result<(), String> {
-    for word in words.iter().skip(named.max(1)) {
+    let files = jq_files(words);
+    for (at, word) in words.iter().enumerate().skip(named.max(1)) {
+        let file = at >= files && is_path_like(word);
         let loads = [
             "import",
             "include",
@@ -52,13 +54,48 @@ pub(crate) fn jq(words: &[String], named: usize) -> Result<(), String> {
         ]
         .iter()
         .any(|name| is_called(word, name));
-        let environment = word.contains("$ENV") || (is_called(word, "env") && !is_path_like(word));
-        let files = word.contains("$__prog") || is_called(word, "input_line_number");
-        if loads || environment || files {
+        let environment = word.contains("$ENV") || (is_called(word, "env") && !file);
+        let state = word.contains("$__prog") || is_called(word, "input_line_number");
+        if loads || environment || state {
             return Err(format!("`{word}` loads a module or reads the environment"));
         }
     }
     Ok(())
+}
+
+/// Where the files of jq begin, behind its program; behind all words when an
+/// option is not known.
+fn jq_files(words: &[String]) -> usize {
+    const ALONE: &[&str] = &[
+        "--ascii-output",
+        "--color-output",
+        "--compact-output",
+        "--exit-status",
+        "--join-output",
+        "--monochrome-output",
+        "--null-input",
+        "--raw-input",
+        "--raw-output",
+        "--slurp",
+        "--sort-keys",
+        "--stream",
+        "--tab",
+        "--unbuffered",
+    ];
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        at += match word.as_str() {
+            "--arg" | "--argjson" | "--rawfile" | "--slurpfile" => 3,
+            "--indent" => 2,
+            long if ALONE.contains(&long) => 1,
+            _ if word.starts_with("--") => return words.len(),
+            _ if letters.is_empty() => return at + 1,
+            _ if letters.chars().all(|c| "aCcejMnrRSs".contains(c)) => 1,
+            _ => return words.len(),
+        };
+    }
+    words.len()
 }
 
 /// yq: expressions that only look at what they are given.
@@ -79,7 +116,10 @@ pub(crate) fn yq(words: &[String], named: usize) -> Result<(), String> {
         "exec",
         "split_doc",
     ];
-    for word in words.iter().skip(named.max(1)) {
+    // The second word may be a subcommand, and is then no expression.
+    let subcommand = words.get(1).is_some_and(|word| word == "eval");
+    let first = named.max(1 + usize::from(subcommand));
+    for word in words.iter().skip(first) {
         let active = ACTIVE.iter().any(|name| is_called(word, name)) && !is_path_like(word);
         if active || word.contains("$ENV") {
             return Err(format!(

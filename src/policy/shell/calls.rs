@@ -15,6 +15,12 @@ const INTERPRETERS: &[&str] = &[
     "ruby", "tclsh",
 ];
 
+/// Programs that run the commands which they read, whatever their arguments.
+const READ_COMMANDS: &[&str] = &[
+    "at", "batch", "crontab", "dc", "ed", "ex", "gdb", "lldb", "m4", "nvim", "red", "vi", "view",
+    "vim",
+];
+
 /// More elements than this are not kept.
 const LIST_MAX: usize = 64;
 
@@ -220,11 +226,7 @@ impl Walker {
         }
         let base = first.text.rsplit('/').next().unwrap_or_default();
         let versionless = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let operand = fields
-            .iter()
-            .skip(1)
-            .any(|field| !field.text.starts_with('-'));
-        if state.fed && !operand && INTERPRETERS.contains(&versionless) {
+        if state.fed && runs_input(versionless, fields.get(1..).unwrap_or_default()) {
             return refuse(format!("`{base}` reads its program from standard input"));
         }
         self.note(fields, None, Notes::Judged, state);
@@ -359,6 +361,19 @@ impl Walker {
                 }
             },
         }
+    }
+}
+
+/// Whether a program with these arguments runs what it reads.
+fn runs_input(program: &str, arguments: &[Field]) -> bool {
+    let mut texts = arguments.iter().map(|field| field.text.as_str());
+    match program {
+        "make" | "gmake" => texts.any(|text| {
+            let value = text.split_once('=').map_or(text, |(_, value)| value);
+            matches!(value, "-" | "-f-") || super::builtin::is_descriptor(value)
+        }),
+        _ if READ_COMMANDS.contains(&program) => true,
+        _ => INTERPRETERS.contains(&program) && texts.all(|text| text.starts_with('-')),
     }
 }
 

@@ -218,6 +218,20 @@ fn parse(text: &str, depth: usize) -> Result<syntax::Script, Refusal> {
     Reader::new(text, depth).whole()
 }
 
+/// Whether a text is a line of bash that is not one simple command.
+pub(crate) fn is_compound(text: &str) -> bool {
+    let Ok(script) = parse(text, 0) else {
+        return false;
+    };
+    let [statement] = script.statements.as_slice() else {
+        return true;
+    };
+    let [command] = statement.first.commands.as_slice() else {
+        return true;
+    };
+    !statement.rest.is_empty() || !matches!(command.kind, syntax::Kind::Simple { .. })
+}
+
 /// The words that `bash -c` makes of `command`, after quote removal, when it
 /// is exactly one simple command of literal words, without redirections.
 ///

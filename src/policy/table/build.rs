@@ -12,6 +12,7 @@ pub(crate) const ROWS: &[Guard] = &[
         long: "config, codegen, open",
         short: "CZ",
         with_value: "jpFADWE",
+        check: Some(build::cargo_target),
         ..BASE
     },
     Guard {
@@ -41,6 +42,7 @@ pub(crate) const ROWS: &[Guard] = &[
                runner, root, unit-graph",
         short: "ZC",
         with_value: "jpFE",
+        check: Some(build::cargo_target),
         operands_after_dashes: true,
         ..BASE
     },
@@ -71,18 +73,19 @@ pub(crate) const ROWS: &[Guard] = &[
             "build, clean, doc, fix, fmt, help, list, mod, test, version, vet, work",
         ),
         long: GO_LONG,
+        check: Some(build::go_linker),
         ..BASE
     },
     Guard {
         programs: "make, gmake, bmake, ninja, just, task, rake, mage, invoke, scons, samu",
         why: "it runs what another file or a variable names",
-        long: "eval, file, makefile, directory, include-dir, justfile, working-directory, rakefile, \
+        long: "eval, file, makefile, include-dir, justfile, working-directory, rakefile, \
                shell, shell-arg, set, taskfile, dir, require, execute, execute-print, \
                execute-continue, command, choose, edit, global, dotenv-path, dotenv-filename, \
                libdir, rakelibdir, assume-new, search-root, collection, config, sconstruct, \
                environment-overrides, old-file, chooser, tempdir",
-        short: "fCIEretcgpPYd",
-        with_value: "jlo",
+        short: "fIEretcgpPYd",
+        with_value: "Cjlo",
         check: Some(build::no_assignment),
         ..BASE
     },
@@ -260,5 +263,5 @@ pub(crate) const ROWS: &[Guard] = &[
 ];
 
 /// Options of go that name programs, or other sources.
-const GO_LONG: &str = "exec, toolexec, vettool, ldflags, gcflags, asmflags, gccgoflags, overlay, modfile, \
+const GO_LONG: &str = "exec, toolexec, vettool, gcflags, asmflags, gccgoflags, overlay, modfile, \
                        compiler, pkgdir, C, fixtool";

@@ -25,11 +25,25 @@ pub(crate) const ROWS: &[Guard] = &[
     },
     Guard {
         programs: "timeit, pdb, cprofile, profile, runpy, trace, code, doctest, ensurepip, http.server, \
-                   idlelib, zipapp, zipfile, tarfile, coverage, webbrowser, pydoc, antigravity, \
+                   idlelib, zipapp, zipfile, tarfile, webbrowser, pydoc, antigravity, \
                    smtpd, pickle, sqlite3.__main__, ipython, jupyter, notebook, site, asyncio, pty, \
                    bdb, cgi, imp, turtledemo, lib2to3, pyclbr",
         why: "it runs code of its arguments, or writes and serves files",
         ..CLOSED
+    },
+    Guard {
+        programs: "coverage run",
+        why: "it runs code that its arguments name; a prefix rule has to name the script, or \
+              the module after `-m`",
+        covers: Covers::NamedScript,
+        ..BASE
+    },
+    Guard {
+        programs: "coverage",
+        why: "it takes other configuration",
+        covers: Covers::Subcommands("report, xml, json, lcov, html, combine, erase, annotate"),
+        long: "rcfile, data-file",
+        ..BASE
     },
     Guard {
         programs: "gcc, g++, cc, c++, cpp, clang, clang++, clang-cl, gfortran, tcc, ld, gold, lld, mold, as, \

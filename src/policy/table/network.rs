@@ -10,7 +10,7 @@ pub(crate) const ROWS: &[Guard] = &[
         why: "curl takes configuration, credentials or libraries from it, or talks to a local socket",
         long: "config, unix-socket, abstract-unix-socket, netrc, netrc-file, netrc-optional, engine, \
                proto-default, output-dir, etag-save, stderr, libcurl, crlfile, krb, delegation, \
-               ipfs-gateway, create-file-mode, hostpubmd5, pubkey, egd-file, random-file",
+               ipfs-gateway, proto-redir, variable, create-file-mode, hostpubmd5, pubkey, egd-file, random-file",
         short: "Kn",
         with_value: "AbcCdDeEFHmoPQrtTuUwxXyYzh",
         check: Some(network::curl),

@@ -145,6 +145,13 @@ pub(crate) const ROWS: &[Guard] = &[
         ..READER
     },
     Guard {
+        programs: "groff, troff, pic, nroff",
+        why: "documents run programs and write files by it, or it takes other macros or devices",
+        short: "UMFPXlL",
+        with_value: "dfImnorswT",
+        ..READER
+    },
+    Guard {
         programs: "apropos, whatis",
         why: "it reads other pages or configuration",
         long: "config-file, manpath, systems",

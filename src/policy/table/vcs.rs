@@ -120,8 +120,13 @@ pub(crate) const GIT: &[Guard] = &[
         ..GIT_BASE
     },
     Guard {
+        programs: "git add",
+        short: "e",
+        ..GIT_BASE
+    },
+    Guard {
         programs: "git commit, git notes, git stash, git am",
-        short: "S",
+        short: "Se",
         with_value: "mFCct",
         ..GIT_BASE
     },
@@ -170,6 +175,7 @@ pub(crate) const OTHERS: &[Guard] = &[
         programs: "gh repo, gh pr, gh gist, glab repo, glab mr",
         why: "it hands options to git, opens a browser or an editor",
         long: "web, editor, template, config",
+        short: "w",
         words: "--, set-default, sync, edit",
         ..OTHER
     },
