@@ -321,6 +321,9 @@ fn refused_word(guard: &Guard, word: &str) -> Option<String> {
     }
     if let Some(long) = word.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or(long);
+        if listed(guard.plain_long, name) {
+            return None;
+        }
         // GNU programs take any unambiguous abbreviation.
         let meant = guard
             .long

@@ -102,6 +102,7 @@ const TAKES_TEXT: &[(&str, &[&str])] = &[
     ),
     ("rg", &["-e", "-g", "-t", "-A", "-B", "-C", "-m"]),
     ("sort", &["-k", "-t"]),
+    ("curl", &["-H", "--header"]),
 ];
 
 /// Whether a rule may cover the unknown parts of a command.
@@ -147,7 +148,12 @@ pub(crate) fn takes_text(words: &[String], at: usize) -> bool {
     let before = before.map_or("", String::as_str);
     let program = words.first().map_or("", |word| base_name(word));
     let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
-    let mut known = TAKES_TEXT.iter();
+    // What begins with `@` is a file to curl.
+    let file = program == "curl"
+        && words
+            .get(at)
+            .is_some_and(|word| word.starts_with([UNKNOWN, '@']));
+    let mut known = TAKES_TEXT.iter().filter(|_| !file);
     known.any(|(of, options)| (*of == program || *of == both) && options.contains(&before))
 }
 

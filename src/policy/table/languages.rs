@@ -1,6 +1,6 @@
 //! Interpreters, compilers, and the modules that are programs of their own.
 
-use super::{BASE, CLOSED, Covers, Guard};
+use super::{BASE, CLOSED, Covers, Guard, OTHER};
 use crate::policy::checks::{build, data};
 
 /// The rows.
@@ -16,6 +16,16 @@ pub(crate) const ROWS: &[Guard] = &[
               the module after `-m`",
         covers: Covers::NamedScript,
         ..BASE
+    },
+    Guard {
+        programs: "node --test, node --check",
+        why: "it loads code or configuration by it",
+        long: "require, import, loader, experimental-loader, eval, print, run, interactive, env-file, \
+               env-file-if-exists, openssl-config, inspect, inspect-brk, test-reporter, \
+               test-reporter-destination, test-global-setup, experimental-config-file, \
+               build-snapshot, snapshot-blob, conditions, diagnostic-dir, redirect-warnings",
+        short: "repiC",
+        ..OTHER
     },
     Guard {
         programs: "php",

@@ -47,6 +47,8 @@ pub(crate) struct Guard {
     pub(crate) covers: Covers,
     /// Refused long options.
     pub(crate) long: &'static str,
+    /// Options of its own with which a refused one begins.
+    pub(crate) plain_long: &'static str,
     /// Letters of refused short options.
     pub(crate) short: &'static str,
     /// Letters of short options that take a value.
@@ -72,6 +74,7 @@ pub(crate) const BASE: Guard = Guard {
     why: "",
     covers: Covers::Arguments,
     long: "",
+    plain_long: "",
     short: "",
     with_value: "",
     words: "",

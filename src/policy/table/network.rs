@@ -11,6 +11,7 @@ pub(crate) const ROWS: &[Guard] = &[
         long: "config, unix-socket, abstract-unix-socket, netrc, netrc-file, netrc-optional, engine, \
                proto-default, output-dir, etag-save, stderr, libcurl, crlfile, krb, delegation, \
                ipfs-gateway, proto-redir, variable, create-file-mode, hostpubmd5, pubkey, egd-file, random-file",
+        plain_long: "proto",
         short: "Kn",
         with_value: "AbcCdDeEFHmoPQrtTuUwxXyYzh",
         check: Some(network::curl),
