@@ -94,7 +94,7 @@ reasons! {
     Io "io" 74 Error Maybe "results could not be written";
     RateLimited "rate_limited" 75 Error Later "the provider asks to wait longer than the task allows";
     Auth "auth" 77 Error No "credentials are missing or refused, or the quota is spent";
-    Config "config" 78 Error No "the configuration cannot work: the file of providers is wrong, a price is unknown under a cost limit, the workspace is unusable, a proxy or a certificate file cannot be used, or the provider rejects the request as invalid";
+    Config "config" 78 Error No "the configuration cannot work: something that the task requires is missing, no sandbox works where one is required, the file of providers is wrong, a price is unknown under a cost limit, the workspace is unusable, a proxy or a certificate file cannot be used, or the provider rejects the request as invalid";
     Timeout "timeout" 124 Timeout Maybe "the wall clock or the idle limit ran out";
     HungUp "hung_up" 129 Cancellation Yes "ended by SIGHUP";
     Interrupted "interrupted" 130 Cancellation Yes "ended by SIGINT";

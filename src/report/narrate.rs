@@ -321,13 +321,13 @@ impl Narrator {
         if let Some(error) = &result.error {
             let mut message = error.message.lines();
             let first = neutral(message.next().unwrap_or_default());
-            lines.push(self.screen.line(Tone::Bad, "error", &first));
+            lines.push(self.screen.uncut(Tone::Bad, "error", &first));
             // A difference keeps its lines.
             for line in message.take(ERROR_LINES_MAX) {
                 lines.push(self.screen.line(Tone::Plain, "     ", &neutral(line)));
             }
             for hint in &error.hints {
-                lines.push(self.screen.line(Tone::Plain, "hint", &neutral(hint)));
+                lines.push(self.screen.uncut(Tone::Plain, "hint", &neutral(hint)));
             }
         }
         lines.push(self.closing(result));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{self, Authorities, Catalog, Model, OwnProvider, Proxies};
 use crate::session::{Credential, Credentials};
-use crate::task::{self, Inherit, Job};
+use crate::task::{self, CommandEnv, Inherit, Job};
 
 /// The process's environment, read once.
 #[derive(Clone, Default)]
@@ -196,11 +196,7 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
     env.insert("PATH".to_owned(), PATH_DEFAULT.to_owned());
     env.insert("TERM".to_owned(), "dumb".to_owned());
     for (name, value) in environment.variables() {
-        let inherited = match spec.inherit {
-            Inherit::Minimal => INHERITED.contains(&name.as_str()) || name.starts_with("LC_"),
-            Inherit::None => name == "PATH",
-        };
-        if inherited || spec.pass.contains(name) {
+        if is_inherited(spec.inherit, name) || spec.pass.contains(name) {
             env.insert(name.clone(), value.clone());
         }
     }
@@ -214,6 +210,20 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
     env.extend(passed.map(|secret| (secret.name.clone(), secret.value.clone())));
     env.extend(spec.set.clone());
     env.into_iter().collect()
+}
+
+fn is_inherited(inherit: Inherit, name: &str) -> bool {
+    match inherit {
+        Inherit::Minimal => INHERITED.contains(&name) || name.starts_with("LC_"),
+        Inherit::None => name == "PATH",
+    }
+}
+
+/// Whether commands of a job see a variable of this name, when there is one.
+pub(super) fn reaches_commands(job: &Job, name: &str) -> bool {
+    let CommandEnv { inherit, set, pass } = &job.env;
+    let named = set.contains_key(name) || pass.iter().any(|one| one == name);
+    named || is_inherited(*inherit, name)
 }
 
 /// The search path without what depends on where one is: in the working copy

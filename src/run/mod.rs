@@ -13,6 +13,8 @@ mod directory;
 mod environment;
 mod gateway;
 mod job;
+mod preflight;
+pub(crate) mod probe;
 mod protected;
 mod providers;
 mod resources;
@@ -44,6 +46,7 @@ use crate::task::Job;
 pub use default_model::{choose_model, model_of, models, models_left_out};
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
 pub use environment::{Environment, command_env, known_secrets};
+pub use preflight::{Finding, Unmet, look_for};
 pub use providers::catalog;
 pub use resume::{find_reason, find_session, session_roots, session_roots_here, store_reason};
 pub use signal::Signals;
@@ -135,6 +138,9 @@ pub async fn execute(
     let mut batch = Batch::new(jobs, settings);
     let never = CancellationToken::new();
     batch.emit(Emission::of_run(batch.run_start()), emit);
+    if let Some(ending) = batch.preflight(signals).await {
+        return ending;
+    }
     batch.start_next(emit);
     while !batch.running.is_empty() {
         let (gives_up_at, quiet) = (batch.gives_up_at(), batch.until_heartbeat());
@@ -274,6 +280,34 @@ impl Batch {
             waiting_for: self.waiting_for.clone(),
         };
         self.emit(Emission::of_run(EventKind::Heartbeat(beat)), emit);
+    }
+
+    /// Looks for what the jobs require, before the first of them costs or changes
+    /// anything. Where a cassette plays the tools too, nothing of it is used.
+    async fn preflight(&self, signals: &mut Signals) -> Option<Ending> {
+        if self.interrupted_at.is_some() || self.settings.tape.plays_tools() {
+            return None;
+        }
+        let looking = preflight::refusal(&self.waiting, &self.settings.environment);
+        tokio::select! {
+            biased;
+            number = signals.next() => {
+                process::kill_all_children();
+                let stop = Stop::Interrupted(Cause::Signal(number));
+                Some(Ending {
+                    reason: stop.reason(),
+                    error: Some(ErrorReport {
+                        code: stop.code().to_owned(),
+                        message: stop.to_string(),
+                        ..ErrorReport::default()
+                    }),
+                })
+            }
+            refusal = looking => refusal.map(|error| Ending {
+                reason: Reason::Config,
+                error: Some(error),
+            }),
+        }
     }
 
     /// Starts the next job, unless the run was interrupted.

@@ -38,6 +38,11 @@ impl Tape {
         }
     }
 
+    /// Whether no tool runs, because the cassette answers for them too.
+    pub(super) fn plays_tools(&self) -> bool {
+        matches!(self, Self::Replaying(_, ToolsFrom::Cassette, _))
+    }
+
     /// The cassette that answers, as it was named.
     pub(super) fn replayed(&self) -> Option<&str> {
         match self {

@@ -7,6 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use serde::Serialize;
 
 use crate::event::Reason;
+use crate::task::requires::Written;
 
 /// The most problems that are kept; a hostile file must not make a long report.
 const PROBLEMS_MAX: usize = 100;
@@ -252,6 +253,13 @@ impl Report {
         }
     }
 
+    /// A place as people and programs read it.
+    pub(super) fn written(&self, at: At) -> Written {
+        let (line, column) = position(self.text(at.source), at.start);
+        let file = self.name(at.source).to_owned();
+        Written { file, line, column }
+    }
+
     /// Adds a problem.
     pub(super) fn error(&mut self, at: At, code: &'static str, message: impl Into<String>) {
         self.push(at, code, message.into(), None);
@@ -278,8 +286,7 @@ impl Report {
         if self.list.len() >= PROBLEMS_MAX {
             return;
         }
-        let (line, column) = position(self.text(at.source), at.start);
-        let file = self.name(at.source).to_owned();
+        let Written { file, line, column } = self.written(at);
         self.list.push(Diagnostic {
             code,
             message,

@@ -17,6 +17,7 @@ use crate::session::{OnExhausted, OnUnknownPrice};
 use crate::task::duration::HumanDuration;
 use crate::task::hooks::HooksSection;
 use crate::task::plan::{Inherit, Isolation};
+use crate::task::requires::RequiresSection;
 use crate::task::sandbox::SandboxSection;
 
 /// What an agent has to do in one directory, with which model, and what it
@@ -95,6 +96,9 @@ pub struct TaskFile {
     /// Where the job works.
     #[serde(default)]
     pub workspace: WorkspaceSection,
+    /// What must be there before the job starts.
+    #[serde(default)]
+    pub requires: RequiresSection,
     /// Where runs leave their files.
     #[serde(default)]
     pub reports: ReportsSection,

@@ -58,6 +58,7 @@ impl Resolution<'_> {
             tools: self.tools(&task, root),
             hooks: self.hooks(&task.hooks, root),
             workspace: self.workspace(&task, root),
+            requires: self.requires(&task.requires, root),
             reports_dir: self.reports_dir(&task, root),
             persist_session: task.session.persist,
             resume: self.resume(&task, root),

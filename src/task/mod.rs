@@ -18,6 +18,7 @@ mod parameters;
 mod plan;
 mod providers;
 mod read;
+mod requires;
 mod resolve;
 mod resolved;
 mod response;
@@ -39,6 +40,7 @@ pub use plan::{
 };
 pub use providers::load_providers;
 pub(crate) use read::{ReadError, bytes as read_bytes, text as read_text};
+pub use requires::{Need, Requirement, VersionRange, Written};
 pub use resolve::{implicit, load};
 pub use sandbox::network_name;
 pub use schema::{providers_schema, schema};

@@ -16,6 +16,7 @@ use crate::model::{Catalog, RetryPolicy, ThinkingLevel};
 use crate::policy::Permissions;
 use crate::sandbox::SandboxOptions;
 use crate::session::{Compaction, Limits, ResponseSpec};
+use crate::task::requires::Requirement;
 
 /// One job: a task file with its parameters, or an implicit task of the command line.
 #[derive(Debug, Clone)]
@@ -65,6 +66,8 @@ pub struct Job {
     pub hooks: Vec<HookCommand>,
     /// Where the job works.
     pub workspace: WorkspaceSpec,
+    /// What must be there before it starts.
+    pub requires: Vec<Requirement>,
     /// The parent of run directories, absolute; it need not exist.
     pub reports_dir: PathBuf,
     /// Whether the session is written to disk.

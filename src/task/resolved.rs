@@ -7,7 +7,7 @@ use crate::model;
 use crate::policy::{Permissions, Rule};
 use crate::session::Limits;
 use crate::task::plan::{Job, ResponseJob};
-use crate::task::{duration, sandbox};
+use crate::task::{duration, requires, sandbox};
 
 /// Everything that decides what the job does, with keys in camel case and
 /// durations as people write them. Of secrets it has the names only.
@@ -64,6 +64,7 @@ pub(super) fn document(job: &Job) -> Value {
             "isolation": job.workspace.isolation,
             "requireClean": job.workspace.require_clean,
         },
+        "requires": requires::document(&job.requires),
         "reports": { "dir": job.reports_dir },
         "session": {
             "persist": job.persist_session,

@@ -36,6 +36,10 @@ pub(in crate::cli) struct DoctorDocument {
 pub(super) struct Finding {
     /// What was looked at.
     name: &'static str,
+    /// Which one, where a task has several: a command, a variable, a file or the
+    /// program of a hook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
     /// How it is.
     status: Status,
     /// What is there.
@@ -81,6 +85,7 @@ impl Finding {
     pub(super) fn ok(name: &'static str, found: impl Into<String>) -> Self {
         Self {
             name,
+            subject: None,
             status: Status::Ok,
             found: found.into(),
             advice: None,
@@ -109,6 +114,15 @@ impl Finding {
         Self {
             status: Status::Error,
             ..Self::warning(name, found, advice)
+        }
+    }
+
+    /// The same about one of several.
+    #[must_use]
+    pub(super) fn about(self, subject: impl Into<String>) -> Self {
+        Self {
+            subject: Some(subject.into()),
+            ..self
         }
     }
 
@@ -144,7 +158,10 @@ impl DoctorDocument {
         for check in &self.checks {
             let status = paint(check.status.code(), &format!("{:7}", check.status.name()));
             let name = check.name.replace('_', " ");
-            let _ = writeln!(text, "{status}  {name:width$}  {}", harmless(&check.found));
+            let subject = check.subject.as_ref();
+            let subject = subject.map_or_else(String::new, |subject| format!("{subject}: "));
+            let found = harmless(&format!("{subject}{}", check.found));
+            let _ = writeln!(text, "{status}  {name:width$}  {found}");
             if let Some(advice) = &check.advice {
                 let arrow = if style.unicode { "→" } else { "->" };
                 let _ = writeln!(text, "{:1$}{arrow} {2}", "", width + 11, harmless(advice));

@@ -2,17 +2,18 @@
 //!
 //! It looks where a run would look and in the same ways. It asks nobody over the
 //! network, leaves nothing behind, and waits for no program longer than
-//! [`probe::TIMEOUT`].
+//! [`TIMEOUT`], or as a run would for those that the task requires.
 
 mod finding;
 mod machine;
 mod model;
 mod place;
-mod probe;
 mod programs;
+mod requires;
 mod sandbox;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
@@ -33,6 +34,9 @@ use super::refusal;
 pub(super) use finding::schema;
 
 use finding::{DoctorDocument, Finding};
+
+/// How long a program may take to say what it is.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Checks whether a task, or a prompt, can run on this machine, and how; sends
 /// nothing.
@@ -197,6 +201,7 @@ async fn examine(patient: &Patient<'_>, console: &Console) -> Vec<Finding> {
     let (sandbox, programs) = tokio::join!(sandbox::examine(patient), programs::examine(patient));
     findings.extend(sandbox);
     findings.extend(programs);
+    findings.extend(requires::examine(patient).await);
     findings.extend(place::examine(patient));
     findings.push(machine::clock(&crate::clock::date()));
     findings.push(machine::core_dumps());

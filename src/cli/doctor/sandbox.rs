@@ -3,10 +3,11 @@
 
 use std::fs;
 
+use crate::run::probe;
 use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier};
 
 use super::finding::Finding;
-use super::{Patient, command_env, probe};
+use super::{Patient, TIMEOUT, command_env};
 
 /// What to do for the stronger tier.
 const BUBBLEWRAP: &str = "install bubblewrap, and let users make namespaces";
@@ -18,7 +19,7 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     let (namespaces, landlock, bubblewrap) = tokio::join!(
         sandbox::works(Tier::Namespaces),
         sandbox::works(Tier::Landlock),
-        probe::ask(&["bwrap", "--version"], cwd, &env),
+        probe::ask(&["bwrap", "--version"], cwd, &env, TIMEOUT),
     );
     let can_unshare = namespaces.is_ok();
     let works = [(Tier::Namespaces, namespaces), (Tier::Landlock, landlock)];
@@ -28,8 +29,8 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
         user_namespaces(can_unshare),
         seccomp(),
         match bubblewrap {
-            Ok(said) if said.well => Finding::ok("bubblewrap", said.line),
-            Ok(said) => Finding::warning("bubblewrap", said.line, BUBBLEWRAP),
+            Ok(said) if said.well => Finding::ok("bubblewrap", said.line()),
+            Ok(said) => Finding::warning("bubblewrap", said.line(), BUBBLEWRAP),
             Err(error) => Finding::warning("bubblewrap", error, BUBBLEWRAP),
         },
     ]

@@ -1,5 +1,7 @@
 //! `agent check`: validates task files and shows what they resolve to.
 
+mod requires;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,6 +16,8 @@ use crate::sandbox::{GitAccess, SandboxMode, SandboxOptions, TierChoice};
 use crate::session::Limits;
 use crate::task::{self, Diagnostics, Job, Overrides, ResponseJob};
 
+use requires::Requirements;
+
 use super::console::Console;
 use super::exit::Exit;
 use super::flags::{OutputFormat, ParameterFlags, ProvidersFlag, RunFlags, TaskFlags};
@@ -22,6 +26,10 @@ use super::run;
 
 /// Validates task files and shows what they resolve to; calls no model.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 when they are right, 65 or 66 when one is wrong or needs a file \
+                  that is missing, 78 when something is missing that one requires."
+)]
 pub(super) struct CheckCommand {
     /// The task files.
     #[arg(required = true, value_name = "TASK.yaml")]
@@ -113,15 +121,27 @@ fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: 
     let mut exit = Exit::Done;
     let mut rows = Vec::new();
     let as_json = format != OutputFormat::Text;
-    for job in jobs {
+    let requirements = match requires::look_for(jobs, console.environment()) {
+        Ok(requirements) => requirements,
+        Err(message) => {
+            console.complain(&format!("agent: {message}\n"));
+            return Exit::Reason(Reason::Internal);
+        }
+    };
+    for (job, requires) in jobs.iter().zip(&requirements) {
         let row = match Usable::of(job, catalog, console.environment()) {
             Ok(usable) => {
+                if exit == Exit::Done && !requires.are_met() {
+                    exit = Exit::Reason(Reason::Config);
+                }
                 if !as_json {
-                    console.print_text(&console.redactor().redact(&describe(job, &usable)));
+                    let text = describe(job, &usable, requires);
+                    console.print_text(&console.redactor().redact(&text));
                 }
                 json!({
                     "name": job.name,
-                    "ok": true,
+                    "ok": requires.are_met(),
+                    "requires": requires.json(),
                     "model": usable.model.as_ref().map(model_json),
                     "worstCaseCostUsd": usable.worst_cost,
                     "warnings": job.warnings,
@@ -163,9 +183,13 @@ fn model_json(model: &Model) -> Value {
     })
 }
 
-fn describe(job: &Job, usable: &Usable) -> String {
+fn describe(job: &Job, usable: &Usable, requires: &Requirements) -> String {
     let limits = &job.limits;
-    let mut text = format!("{}: ok\n", job.name);
+    let verdict = match requires.are_met() {
+        true => "ok",
+        false => "cannot run here, because something that it requires is missing",
+    };
+    let mut text = format!("{}: {verdict}\n", job.name);
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<12} {value}\n"));
     line(
         "model",
@@ -215,6 +239,9 @@ fn describe(job: &Job, usable: &Usable) -> String {
             |cost| format!("${cost:.2}"),
         ),
     );
+    for (name, value) in requires.lines() {
+        line(name, value);
+    }
     for warning in &job.warnings {
         line("warning", warning.message.clone());
     }

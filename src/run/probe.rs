@@ -7,28 +7,35 @@ use tokio_util::sync::CancellationToken;
 
 use crate::process::{CommandSpec, Ending, Streams, capture};
 
-/// How long a program may take to say what it is.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 /// What is read of it.
 const BYTES_MAX: usize = 4 * 1024;
 
 /// What a program said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(crate) struct Said {
     /// Whether it ended well.
-    pub(super) well: bool,
-    /// The first line.
-    pub(super) line: String,
+    pub(crate) well: bool,
+    /// All of it, errors included, as far as it is read.
+    pub(crate) text: String,
 }
 
-/// Runs `command` in `cwd` with this environment.
+impl Said {
+    /// The first line.
+    pub(crate) fn line(&self) -> String {
+        let first = self.text.lines().next();
+        first.unwrap_or_default().trim().to_owned()
+    }
+}
+
+/// Runs `command` in `cwd` with this environment, for at most `timeout`.
 ///
 /// # Errors
 /// Why it does not run, for people.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     command: &[&str],
     cwd: &Path,
     env: &[(String, String)],
+    timeout: Duration,
 ) -> Result<Said, String> {
     let (program, args) = command.split_first().ok_or("there is no program")?;
     let spec = CommandSpec {
@@ -41,7 +48,7 @@ pub(super) async fn ask(
             .collect(),
         stdin: None,
         streams: Streams::Merged,
-        timeout: Some(TIMEOUT),
+        timeout: Some(timeout),
         confinement: None,
     };
     let captured = capture(spec, BYTES_MAX, &CancellationToken::new())
@@ -51,13 +58,10 @@ pub(super) async fn ask(
         Ending::Exited(status) => status == 0,
         Ending::Signalled(signal) => return Err(format!("`{program}` died of signal {signal}")),
         Ending::TimedOut | Ending::Cancelled | Ending::Crowded(_) => {
-            let seconds = TIMEOUT.as_secs();
+            let seconds = timeout.as_secs();
             return Err(format!("`{program}` said nothing for {seconds} s"));
         }
     };
-    let text = String::from_utf8_lossy(&captured.output);
-    Ok(Said {
-        well,
-        line: text.lines().next().unwrap_or_default().trim().to_owned(),
-    })
+    let text = String::from_utf8_lossy(&captured.output).into_owned();
+    Ok(Said { well, text })
 }
