@@ -12,6 +12,7 @@ mod default_model;
 mod directory;
 mod environment;
 mod gateway;
+mod git_identity;
 mod job;
 mod preflight;
 pub(crate) mod probe;

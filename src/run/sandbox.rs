@@ -17,6 +17,7 @@ use crate::task::{self, Job, RUNS};
 use super::blocking::blocking;
 use super::environment::{self, Environment};
 use super::gateway::Gateway;
+use super::git_identity;
 use super::job::JobContext;
 use super::protected::guards;
 
@@ -107,6 +108,10 @@ pub(super) async fn establish(
         let named = |name: &str| {
             job.env.set.contains_key(name) || job.env.pass.iter().any(|one| one == name)
         };
+        if options.git == GitAccess::Writable && !named("HOME") {
+            let home = grounds.private_home();
+            warnings.extend(git_identity::bring_in(&home, job, environment).await);
+        }
         confined.env = sandbox::environment(&confined.env, &grounds, named);
         if let Network::Hosts(hosts) = sandbox.network().clone() {
             let gateway = open(&hosts, &grounds, context, place(job))?;
@@ -119,12 +124,16 @@ pub(super) async fn establish(
         confined.enforcement = Enforcement::Enforced;
         confined.confinement = Some(Arc::new(sandbox));
     }
+    tell(warnings, job, context).await;
+    Ok(confined)
+}
+
+async fn tell(warnings: Vec<Warning>, job: &Job, context: &JobContext) {
     for warning in warnings {
         let (place, kind) = (place(job), EventKind::Warning(warning));
         // A run that no longer listens ends by itself.
         let _ = context.events.send(Emission { place, kind }).await;
     }
-    Ok(confined)
 }
 
 fn place(job: &Job) -> Place {

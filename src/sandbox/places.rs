@@ -112,7 +112,7 @@ pub(super) struct Places {
 
 impl Grounds {
     /// Where the home directory of commands is.
-    pub(super) fn private_home(&self) -> PathBuf {
+    pub fn private_home(&self) -> PathBuf {
         self.private.join("home")
     }
 

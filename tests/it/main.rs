@@ -131,6 +131,7 @@ mod run_heartbeat;
 mod run_modes;
 mod run_outputs;
 mod sandbox_files;
+mod sandbox_git;
 mod sandbox_hosts;
 mod sandbox_network;
 mod sandbox_processes;

@@ -13,7 +13,7 @@ use crate::sandbox_scene;
 use crate::support::cli::{Cli, Output};
 
 /// The tiers that work here, as a task names them.
-fn tiers() -> Vec<&'static str> {
+pub(crate) fn tiers() -> Vec<&'static str> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -24,7 +24,7 @@ fn tiers() -> Vec<&'static str> {
 
 /// A task whose model runs `commands`, with `sandbox` as its section. They are
 /// in files of their own, into which policy does not see.
-fn task(commands: &[&str], sandbox: &str) -> Cli {
+pub(crate) fn task(commands: &[&str], sandbox: &str) -> Cli {
     let task = format!(
         "version: 1\nprompt: go\nsettings: {{model: scripted/s.yaml}}\n\
          permissions: {{mode: bypass}}\nsandbox: {sandbox}\n"
@@ -48,7 +48,7 @@ fn task(commands: &[&str], sandbox: &str) -> Cli {
 }
 
 /// What the commands of a run printed.
-fn said(done: &Output) -> String {
+pub(crate) fn said(done: &Output) -> String {
     let events = done.events();
     let ends = events.iter().filter(|event| {
         event["event"]

@@ -1,0 +1,138 @@
+//! Commits by commands in a sandbox: whose they are, and what of the user's
+//! configuration comes with them.
+
+#![allow(clippy::unwrap_used, reason = "what a test relies on may panic")]
+
+use serde_json::json;
+
+use crate::sandbox_run::{said, tiers};
+use crate::support::cli::{Cli, Output};
+use crate::support::workspace::Workspace;
+
+const NAME: &str = r#"Zoë "Q" \ O'Neil # ; x"#;
+
+/// The user's configuration: more than a name, some of it dangerous.
+const CONFIG: &str = r#"
+[user]
+	name = "Zoë \"Q\" \\ O'Neil # ; x"
+	email = zoe@example.invalid
+	signingKey = canary-signing
+[credential]
+	helper = "!canary-helper"
+[url "https://canary-token@example.invalid/"]
+	insteadOf = https://example.invalid/
+"#;
+
+/// The model adds and commits, as rules allow it, in this repository.
+fn commits(workspace: &Workspace, tier: &str, more: &str, config: &str) -> Output {
+    let outside = Cli::new();
+    let task = format!(
+        "version: 1\nname: demo\nprompt: x\nsettings: {{model: scripted/model.yaml}}\n\
+         permissions: {{mode: accept_edits, allow: ['Bash(git add:*)', 'Bash(git commit:*)', 'Bash(cat:*)']}}\n\
+         workspace: {{path: '{}'}}\nsandbox: {{mode: require, tier: {tier}, {more}}}\n",
+        workspace.path().display()
+    );
+    let call =
+        |name: &str, arguments: serde_json::Value| json!({"name": name, "arguments": arguments});
+    let replies = json!([
+        {"calls": [call("write", json!({"path": "new.txt", "content": "new\n"}))]},
+        {"calls": [call("bash", json!({"command": "git add new.txt && git commit -q -m 'by the model'"}))]},
+        {"calls": [call("bash", json!({"command": "cat ~/.gitconfig"}))]},
+        {"text": "done"},
+    ]);
+    let file = outside.home().join("config");
+    std::fs::write(&file, config).unwrap();
+    outside
+        .file("task.yaml", task)
+        .file("model.yaml", replies.to_string())
+        .env("GIT_CONFIG_GLOBAL", file)
+        .args(["run", "task.yaml", "--run-dir", "out"])
+        .run()
+}
+
+/// Author and committer of the newest commit, and what it is.
+fn newest(workspace: &Workspace) -> String {
+    let told = workspace.run_git(&["log", "-1", "--format=%an <%ae>|%cn <%ce>|%s"]);
+    told.trim().to_owned()
+}
+
+fn repository() -> Workspace {
+    Workspace::git(&[("a.txt", "a\n")])
+}
+
+#[test]
+fn a_commit_is_the_users() {
+    for tier in tiers() {
+        let workspace = repository();
+        let done = commits(&workspace, tier, "git: writable", CONFIG);
+        let user = format!("{NAME} <zoe@example.invalid>");
+        let expected = format!("{user}|{user}|by the model");
+        assert_eq!(newest(&workspace), expected, "{tier}: {}", said(&done));
+        assert_eq!(done.result()["sandbox"]["tier"], tier);
+        assert_eq!(done.result()["warnings"], json!([]));
+        // The rest of the configuration stays where it is.
+        let told = said(&done);
+        assert!(told.contains("zoe@example.invalid"), "{told}");
+        assert!(!told.contains("canary"), "{told}");
+    }
+}
+
+#[test]
+fn what_the_repository_says_of_its_user_goes_before() {
+    for tier in tiers() {
+        let workspace = repository();
+        workspace.run_git(&["config", "user.email", "local@example.invalid"]);
+        let done = commits(&workspace, tier, "git: writable", CONFIG);
+        let user = format!("{NAME} <local@example.invalid>");
+        let expected = format!("{user}|{user}|by the model");
+        assert_eq!(newest(&workspace), expected, "{tier}: {}", said(&done));
+    }
+}
+
+#[test]
+fn an_identity_for_some_places_is_taken_there() {
+    let tier = *tiers().last().unwrap();
+    let workspace = repository();
+    let work = workspace.write(".git/work", "[user]\n\temail = work@example.invalid\n");
+    let here = workspace.path().display();
+    let config = format!(
+        "{CONFIG}[includeIf \"gitdir:{here}/\"]\n\tpath = {}\n",
+        work.display()
+    );
+    let done = commits(&workspace, tier, "git: writable", &config);
+    let told = newest(&workspace);
+    assert!(
+        told.contains("<work@example.invalid>|"),
+        "{told}: {}",
+        said(&done)
+    );
+}
+
+#[test]
+fn a_user_without_a_name_is_told_by_git() {
+    for tier in tiers() {
+        let workspace = repository();
+        // Or git makes a name up where the machine lets it.
+        workspace.run_git(&["config", "user.useConfigOnly", "true"]);
+        let before = newest(&workspace);
+        let done = commits(&workspace, tier, "git: writable", "[user]\n\tx = y\n");
+        let told = said(&done);
+        assert_eq!(newest(&workspace), before, "{tier}: {told}");
+        assert!(
+            told.contains("auto-detection is disabled"),
+            "{tier}: {told}"
+        );
+        assert!(told.contains(".gitconfig: No such file"), "{tier}: {told}");
+    }
+}
+
+#[test]
+fn a_repository_that_is_only_read_takes_no_commit() {
+    for tier in tiers() {
+        let workspace = repository();
+        let before = newest(&workspace);
+        let done = commits(&workspace, tier, "git: read_only", CONFIG);
+        assert_eq!(newest(&workspace), before, "{tier}: {}", said(&done));
+        assert!(said(&done).contains(".gitconfig: No such file"), "{tier}");
+    }
+}
