@@ -135,6 +135,7 @@ mod sandbox_git;
 mod sandbox_hosts;
 mod sandbox_network;
 mod sandbox_processes;
+mod sandbox_refused;
 mod sandbox_run;
 mod sandbox_scene;
 mod scenario_conversation;
