@@ -205,6 +205,10 @@ impl Search<'_> {
             let left = self
                 .give_up_at
                 .saturating_duration_since(clock::monotonic());
+            if left.is_zero() {
+                let seconds = PATIENCE_ALL.as_secs();
+                return Err(format!("those that were asked first took {seconds} s"));
+            }
             let timeout = left.min(PATIENCE);
             let command = [program.as_ref(), argument];
             let said = probe::ask(&command, Path::new(NOWHERE), &self.env, timeout).await?;

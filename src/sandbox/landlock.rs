@@ -48,8 +48,12 @@ impl Bonds {
         network: &Network,
         filters: Vec<BpfProgram>,
     ) -> Result<Self, String> {
-        let rules = ruleset(network).map_err(|error| {
-            format!("this kernel has no Landlock of version {PROMISED} or later: {error}")
+        let rules = ruleset(network).map_err(|error| match error {
+            // In which of its rights it falls short is of no use to anybody.
+            RulesetError::HandleAccesses(_) => {
+                format!("this kernel has no Landlock of version {PROMISED} or later")
+            }
+            error => format!("Landlock rules cannot be made: {error}"),
         })?;
         let rules = with_places(rules, places, private)
             .map_err(|error| format!("a Landlock rule cannot be made: {error}"))?;

@@ -97,6 +97,17 @@ fn everything_that_is_missing_is_told_in_one_list() {
     assert_eq!(done.result()["error"]["message"], message);
     let line = format!("error {message}\n");
     assert!(done.stderr.contains(&line), "{}", done.stderr);
+    let mut names: Vec<_> = std::fs::read_dir(done.cwd())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["link", "out", "task.yaml"], "nothing is changed");
+    let again = Cli::at(done.cwd())
+        .args(["replay", "out"])
+        .expect_code(78)
+        .run();
+    assert!(again.stderr.contains(&line), "{}", again.stderr);
     let accepted = server.accept().map(|_| ());
     assert_eq!(accepted.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
