@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::Redactor;
+use super::{Redactor, STARS, field};
 
 impl Redactor {
     /// `document` without any known secret: in its texts, in the names of its
@@ -31,7 +31,14 @@ impl Redactor {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
             Value::Object(fields) => {
-                fields.values_mut().for_each(|field| self.clean(field));
+                for (name, field) in fields.iter_mut() {
+                    match field {
+                        Value::String(text) if field::hides(name, text) => {
+                            STARS.clone_into(text);
+                        }
+                        _ => self.clean(field),
+                    }
+                }
                 self.clean_names(fields);
             }
         }

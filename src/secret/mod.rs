@@ -1,13 +1,15 @@
 //! Known secret values and the redaction of every outgoing byte.
 //!
-//! Two things are replaced by `***`: the values that the task or the
+//! Three things are replaced by `***`: the values that the task or the
 //! environment declares secret, in every encoding in which programs usually
-//! print them, and texts in the shape of a well-known kind of token, whoever
-//! owns them. Redacting a text in pieces gives the same bytes as redacting the
-//! whole, and a redacted line of JSON stays JSON.
+//! print them; and, whoever owns them, texts in the shape of a well-known kind
+//! of token, and values beside a name that tells what they are. Redacting a
+//! text in pieces gives the same bytes as redacting the whole, and a redacted
+//! line of JSON stays JSON.
 
 mod base64;
 mod encode;
+mod field;
 mod index;
 mod json;
 mod leap;
@@ -157,6 +159,8 @@ impl StreamRedactor {
         let limit = match edge {
             Edge::More => {
                 starts.extend(index.cut_off(&text));
+                // One that is cut off may have another one inside.
+                starts.sort_unstable();
                 index.open_from(&text)
             }
             Edge::Last => text.len(),
@@ -259,8 +263,8 @@ impl Pass<'_> {
         if let Some(inside) = self.at.inside {
             match inside.step(symbol, rest) {
                 Verdict::Yes(inside) => return Some(Some(inside)),
-                Verdict::Open if self.edge == Edge::More => return None,
-                Verdict::Open | Verdict::No => {}
+                Verdict::Open | Verdict::Likely(_) if self.edge == Edge::More => return None,
+                Verdict::Open | Verdict::Likely(_) | Verdict::No => {}
             }
         }
         // The letter of an escape sequence is not the first one of a token.
@@ -272,7 +276,8 @@ impl Pass<'_> {
         }
         match Shape::at(rest, self.at.before) {
             Verdict::Yes(inside) => Some(Some(inside)),
-            Verdict::Open if self.edge == Edge::More => None,
+            Verdict::Open | Verdict::Likely(_) if self.edge == Edge::More => None,
+            Verdict::Likely(inside) => Some(Some(inside)),
             Verdict::Open | Verdict::No => Some(None),
         }
     }

@@ -3,6 +3,7 @@
 //! Each decision looks at a bounded piece of text, so that a stream never has
 //! to hold back more than a few hundred bytes.
 
+use super::field;
 use super::shapes::SHAPES;
 
 /// A kind of token: a fixed beginning and enough characters of its alphabet.
@@ -120,8 +121,10 @@ const BACKSLASHES_MAX: usize = 8;
 pub(super) enum Verdict {
     /// A token covers the character, and this goes on.
     Yes(Inside),
-    /// It depends on what follows.
+    /// It depends on what follows; when nothing does, none covers it.
     Open,
+    /// It depends on what follows; when nothing does, a token covers it.
+    Likely(Inside),
     /// No token does.
     No,
 }
@@ -148,6 +151,7 @@ pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
         .iter()
         .map(|shape| shape.start)
         .chain([JWT, PEM, LOGIN])
+        .chain(field::beginnings())
 }
 
 impl Shape {
@@ -186,14 +190,14 @@ impl Shape {
             match shape.begins(text) {
                 Verdict::Yes(inside) if fits => return Verdict::Yes(inside),
                 Verdict::Open if fits => open = true,
-                Verdict::Yes(_) | Verdict::Open | Verdict::No => {}
+                Verdict::Yes(_) | Verdict::Likely(_) | Verdict::Open | Verdict::No => {}
             }
         }
         let other = match first {
             b'e' if !in_word => jwt(text),
             b'-' => pem(text),
             b':' => login(text),
-            _ => Verdict::No,
+            _ => field::at(text),
         };
         match other {
             Verdict::No if open => Verdict::Open,
@@ -409,11 +413,11 @@ fn login(text: &[u8]) -> Verdict {
     Verdict::Yes(Inside::Label { left, joints })
 }
 
-fn run(text: &[u8], joints: &[u8]) -> usize {
+pub(super) fn run(text: &[u8], joints: &[u8]) -> usize {
     run_of(text, |byte| is_of(byte, joints))
 }
 
-fn run_of(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run_of(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
     text.iter().take_while(|byte| belongs(**byte)).count()
 }
 
@@ -428,6 +432,6 @@ fn is_word(before: [u8; 2]) -> bool {
     !escape && (last.is_ascii_alphanumeric() || last == b'_')
 }
 
-fn open_if(open: bool) -> Verdict {
+pub(super) fn open_if(open: bool) -> Verdict {
     if open { Verdict::Open } else { Verdict::No }
 }

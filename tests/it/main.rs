@@ -142,6 +142,7 @@ mod scenario_conversation;
 mod scenario_queue;
 mod schema;
 mod secret;
+mod secret_fields;
 mod secret_forms;
 mod secret_ordinary;
 mod secret_shapes;

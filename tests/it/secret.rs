@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 
+use crate::support::pieces::in_pieces;
+
 const VALUE: &str = "p@ss/w\"rd & 'co' ünd mehr";
 
 fn knows(values: &[&str]) -> Redactor {
@@ -284,19 +286,7 @@ proptest! {
         sizes in prop::collection::vec(1usize..40, 1..20),
     ) {
         let text = fragments.concat();
-        let mut stream = KNOWN.stream();
-        let mut shown = String::new();
-        let mut rest = text.as_str();
-        for size in sizes.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let at = rest.char_indices().nth(*size).map_or(rest.len(), |(at, _)| at);
-            let (piece, after) = rest.split_at(at);
-            shown.push_str(&stream.push(piece));
-            rest = after;
-        }
-        shown.push_str(&stream.finish());
+        let shown = in_pieces(&KNOWN, &text, &sizes);
         prop_assert_eq!(shown, KNOWN.redact(&text));
     }
 

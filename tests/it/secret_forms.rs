@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
+use crate::support::pieces::in_pieces;
+
 /// What people keep as secrets.
 const CANARIES: &[&str] = &[
     "8chars-x",
@@ -193,21 +195,6 @@ fn lines(text: &str, width: usize, line_break: &str) -> String {
     lines.join(line_break)
 }
 
-/// `text` through a stream in pieces of this many bytes, or of one character
-/// that has more.
-fn in_pieces(redactor: &Redactor, text: &str, bytes: usize) -> String {
-    let mut stream = redactor.stream();
-    let (mut shown, mut rest) = (String::new(), text);
-    while !rest.is_empty() {
-        let first = rest.chars().next().unwrap().len_utf8();
-        let at = rest.floor_char_boundary(bytes).max(first);
-        let (piece, after) = rest.split_at(at);
-        shown.push_str(&stream.push(piece));
-        rest = after;
-    }
-    shown + &stream.finish()
-}
-
 /// Only the stars stand where the value stood, and all around it is untouched.
 fn check(shown: &str, left: usize, case: &str) {
     let inner = shown
@@ -229,7 +216,7 @@ fn no_form_of_a_value_gets_through_in_pieces_of_any_size() {
             let whole = redactor.redact(&text).into_owned();
             check(&whole, *left, &format!("{encoding} of {canary:?}"));
             for bytes in (1..=64).take_while(|bytes| *bytes < text.len()) {
-                let shown = in_pieces(&redactor, &text, bytes);
+                let shown = in_pieces(&redactor, &text, &[bytes]);
                 assert_eq!(shown, whole, "{encoding} of {canary:?} by {bytes}");
             }
         }

@@ -10,6 +10,8 @@ use agent::secret::Redactor;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
+use crate::support::pieces::in_pieces;
+
 /// A machine's usual secrets.
 fn redactor() -> Redactor {
     let secrets = [
@@ -27,15 +29,8 @@ fn stays(redactor: &Redactor, name: &str, text: &str) {
         let changed: Vec<_> = lines.filter(|(before, after)| before != after).collect();
         panic!("{name}: {:?}", changed.iter().take(5).collect::<Vec<_>>());
     }
-    let mut stream = redactor.stream();
-    let mut shown = String::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.ceil_char_boundary(997.min(rest.len())));
-        shown.push_str(&stream.push(piece));
-        rest = after;
-    }
-    assert!(shown + &stream.finish() == text, "{name} changes in pieces");
+    let shown = in_pieces(redactor, text, &[997]);
+    assert!(shown == text, "{name} changes in pieces");
 }
 
 fn root() -> PathBuf {

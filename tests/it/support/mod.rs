@@ -9,6 +9,7 @@
 )]
 
 pub mod anthropic;
+pub mod bash;
 pub mod chat;
 pub mod cli;
 pub(crate) mod conversation;
@@ -20,6 +21,7 @@ pub mod log;
 pub mod mock;
 pub(crate) mod models;
 pub mod normal;
+pub mod pieces;
 pub mod poison;
 pub mod relay;
 pub mod reply;
