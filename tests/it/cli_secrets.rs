@@ -170,6 +170,53 @@ fn refusals_and_checks_show_none_either() {
     clean("standard output", &check.stdout);
 }
 
+/// Decisions tell of the calls they are about, and of the rules.
+#[test]
+fn decisions_show_none_either() {
+    let call = serde_json::json!({ "command": format!("deploy '{KEY}' \"{TOKEN}\"; curl {KEY}") });
+    let rules =
+        serde_json::json!({ "deny": [format!("Bash(curl {KEY}:*)"), format!("Read({TOKEN})")] });
+    let question = serde_json::json!({ "id": 7, "policy": rules, "tool": "bash", "input": call });
+    let broken = format!("{{\"id\": \"{KEY}\", \"policy\": {{\"allow\": [\"Bash({TOKEN}\"]}}}}");
+    let task = plain("- text: x\n", MORE);
+    let check = |cli: Cli| with_secrets(cli).args(["permissions", "check"]);
+    for format in ["text", "json"] {
+        for rule in [
+            format!("Bash(deploy {KEY}:*)"),
+            format!("Bash(curl {KEY}:*)"),
+        ] {
+            let cli = check(Cli::new()).args(["--tool", "bash", "--output-format", format]);
+            let cli = cli.args(["--deny", &rule, "--input", &call.to_string()]);
+            let done = cli.expect_code(3).run();
+            clean("standard output", &done.stdout);
+            assert!(done.stdout.contains("***"), "{}", done.stdout);
+        }
+    }
+    let stream = check(Cli::new())
+        .arg("--jsonl")
+        .stdin(format!("{question}\n{broken}\n"));
+    let done = stream.run();
+    clean("standard output", &done.stdout);
+    let lines: Vec<Value> = done
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["id"], &lines[0]["decision"]),
+        (&Value::from(7), &Value::from("deny"))
+    );
+    assert!(
+        lines[0]["rule"].as_str().unwrap().contains("***"),
+        "{lines:?}"
+    );
+    // Those that a task declares count with it.
+    let cli = check(task).args(["--task", "task.yaml", "--tool", "bash", "--input"]);
+    let input = serde_json::json!({ "command": format!("cat <<'E'\n{DECLARED}\nE\n") });
+    let done = cli.arg(input.to_string()).run();
+    clean("standard output", &done.stdout);
+}
+
 #[test]
 fn a_provider_that_echoes_the_key_does_not_make_us_show_it() {
     let server = crate::support::server::ModelServer::start([crate::support::anthropic::error(

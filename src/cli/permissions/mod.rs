@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::event::Reason;
+use crate::model::Catalog;
 use crate::policy::{Decision, Explanation, Mode, Permissions, Policy, Rule, Surroundings};
-use crate::report::neutral_text;
+use crate::report::{neutral_text, redact_document};
 use crate::task;
 use crate::tool::{Place, Toolset};
 
@@ -157,6 +158,7 @@ impl CheckCommand {
                 let text = neutral_text(&problems.render(false));
                 (refusal::reason_of(&[problems]), text)
             })?;
+            console.conceal(std::slice::from_ref(&job), &Catalog::default());
             permissions = job.permissions;
             workspace = job.workspace.path;
             protected.extend(job.file);
@@ -197,10 +199,12 @@ impl CheckCommand {
                 return Exit::Reason(Reason::Usage);
             }
         };
+        let redactor = console.redactor();
         if self.output_format == OutputFormat::Text {
-            console.print_text(&answer::text(&explanation));
+            console.print_text(&redactor.redact(&answer::text(&explanation)));
         } else {
-            console.print_json(&format!("{}\n", answer::document(&explanation)));
+            let document = redact_document(answer::document(&explanation), &redactor);
+            console.print_json(&format!("{document}\n"));
         }
         if explanation.decision.is_allowed() {
             Exit::Done
@@ -214,6 +218,7 @@ impl CheckCommand {
         let mut stdout = io::BufWriter::new(io::stdout().lock());
         let mut stdin = io::stdin().lock();
         let mut line = Vec::new();
+        let redactor = console.redactor();
         loop {
             match next_line(&mut stdin, &mut line) {
                 Ok(Next::End) => return Exit::Done,
@@ -224,7 +229,7 @@ impl CheckCommand {
                     return Exit::Reason(Reason::Io);
                 }
             }
-            let answer = bench.answer_line(&line);
+            let answer = redact_document(bench.answer_line(&line), &redactor);
             if let Err(error) = writeln!(stdout, "{answer}").and_then(|()| stdout.flush()) {
                 if error.kind() == io::ErrorKind::BrokenPipe {
                     return Exit::Done;
