@@ -51,11 +51,14 @@ impl Signals {
         }
     }
 
+    /// Of those that came at once the one that says most: SIGHUP often only
+    /// goes with another.
     async fn any(&mut self) -> i32 {
         tokio::select! {
-            Some(()) = self.hangup.recv() => SignalKind::hangup().as_raw_value(),
-            Some(()) = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+            biased;
             Some(()) = self.terminate.recv() => SignalKind::terminate().as_raw_value(),
+            Some(()) = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+            Some(()) = self.hangup.recv() => SignalKind::hangup().as_raw_value(),
             else => std::future::pending().await,
         }
     }

@@ -80,13 +80,27 @@ impl Running {
         self.end(since)
     }
 
-    /// Signals twice, as fast as both are heard, and waits for the end.
+    /// Signals twice while it is stopped, so that it finds both when it goes
+    /// on, and waits for the end.
     pub fn end_by_both(self, first: Signal, second: Signal) -> Finished {
-        let since = now();
+        self.signal(Signal::STOP);
+        self.wait_until("its stop", || self.is_stopped());
         self.signal(first);
-        pause();
         self.signal(second);
+        let since = now();
+        self.signal(Signal::CONT);
         self.end(since)
+    }
+
+    /// Whether every thread of it is stopped.
+    fn is_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The state stands behind the name, which may hold anything.
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, rest)| rest.starts_with('T'))
+        })
     }
 
     /// Signals again and again until it ends, as an impatient person does.
