@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agent::sandbox::proxy::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::proxy_request::greeting;
 use crate::proxy_scene::{Scene, Server, soon, status};
@@ -299,15 +300,21 @@ async fn nobody_is_waited_for_without_end() {
     assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\n");
 }
 
-#[tokio::test]
-async fn a_tunnel_has_two_ends_that_close_one_by_one() {
+/// A client, and the server to which it has asked for a tunnel.
+async fn tunnel() -> (Scene, UnixStream, TcpStream) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let entry = listener.local_addr().unwrap().to_string();
     let scene = Scene::new(&[&entry], &[]);
     let mut client = scene.connect().await;
     let ask = format!("CONNECT {entry} HTTP/1.1\r\n\r\n");
     client.write_all(ask.as_bytes()).await.unwrap();
-    let (mut server, _) = soon(listener.accept()).await.unwrap();
+    let (server, _) = soon(listener.accept()).await.unwrap();
+    (scene, client, server)
+}
+
+#[tokio::test]
+async fn a_tunnel_has_two_ends_that_close_one_by_one() {
+    let (_scene, mut client, mut server) = tunnel().await;
     let big: Vec<u8> = (0..300_000_u32).map(|one| one.to_le_bytes()[0]).collect();
     let mut heard = Vec::new();
     let (sent, read) = tokio::join!(
@@ -329,13 +336,7 @@ async fn a_tunnel_has_two_ends_that_close_one_by_one() {
 
 #[tokio::test]
 async fn a_stopped_proxy_lets_go() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let entry = listener.local_addr().unwrap().to_string();
-    let scene = Scene::new(&[&entry], &[]);
-    let mut client = scene.connect().await;
-    let ask = format!("CONNECT {entry} HTTP/1.1\r\n\r\n");
-    client.write_all(ask.as_bytes()).await.unwrap();
-    let (mut server, _) = soon(listener.accept()).await.unwrap();
+    let (scene, _client, mut server) = tunnel().await;
     let socket = scene.proxy.socket().to_owned();
     soon(scene.proxy.stop()).await;
     assert!(!socket.exists());
