@@ -19,6 +19,7 @@ const NOTES: &str = "/notes-1f6d0c";
 const PROGRAM: &str = "y";
 /// What runs longer is killed, with all that it started.
 const TIME_MAX: Duration = Duration::from_millis(1500);
+const START_MAX: Duration = Duration::from_secs(20);
 /// Two commands that run at once note shorter texts in one piece.
 const PIECE_BYTES_MAX: usize = 4000;
 
@@ -61,11 +62,9 @@ impl Confined {
         fs::write(&notes, "").expect("notes");
         let room = &self.room;
         let inside = self.inside.get_or_insert_with(|| Inside::start(room));
-        write!(inside.lines, "{line}\0").expect("the sandbox reads");
-        if inside.ended.recv_timeout(TIME_MAX).is_err() {
-            let status = inside.child.try_wait().expect("a child");
-            assert!(status.is_none(), "the sandbox ended: {status:?}");
-            inside.child.kill().expect("it is killed");
+        if !inside.ends(line, TIME_MAX) {
+            // The line may have killed it, too.
+            let _ = inside.child.kill();
             inside.child.wait().expect("it ends");
             self.inside = None;
         }
@@ -111,7 +110,8 @@ impl Inside {
             .args(["--cap-drop", "ALL", "--clearenv", "--setenv", "HOME", "~"])
             .args(["--setenv", "PATH", "/nonexistent"])
             .args(["--setenv", "BASH_FUNC_command_not_found_handle%%", &handle])
-            .args(["--ro-bind", "/bin/bash", "/bin/bash", "--ro-bind", "/lib", "/lib"])
+            .args(["--ro-bind", "/bin/bash", "/bin/bash"])
+            .args(["--ro-bind", "/lib", "/lib"])
             .args(["--ro-bind-try", "/lib64", "/lib64", "--proc", "/proc"])
             .args(["--dev", "/dev", "--remount-ro", "/dev"])
             .arg("--bind")
@@ -133,11 +133,18 @@ impl Inside {
             let mut mark = [0];
             while marks.read_exact(&mut mark).is_ok() && ends.send(()).is_ok() {}
         });
-        Self {
+        let mut inside = Self {
             child,
             lines,
             ended,
-        }
+        };
+        assert!(inside.ends(":", START_MAX), "bubblewrap makes no sandbox");
+        inside
+    }
+
+    /// Whether a line ends in time.
+    fn ends(&mut self, line: &str, most: Duration) -> bool {
+        write!(self.lines, "{line}\0").is_ok() && self.ended.recv_timeout(most).is_ok()
     }
 }
 

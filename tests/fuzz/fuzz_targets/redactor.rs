@@ -8,7 +8,11 @@ use std::sync::LazyLock;
 use agent::secret::Redactor;
 use libfuzzer_sys::fuzz_target;
 
-const VALUES: [&str; 3] = ["hunter2hunter2", "2hunter2-\"more\"\\", "line one 11\nline two 22"];
+const VALUES: [&str; 3] = [
+    "hunter2hunter2",
+    "2hunter2-\"more\"\\",
+    "line one 11\nline two 22",
+];
 
 static KNOWN: LazyLock<Redactor> =
     LazyLock::new(|| Redactor::new(VALUES.iter().map(|value| (*value).to_owned())));
@@ -29,7 +33,10 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     }
     let whole = KNOWN.redact(&text).into_owned();
     for value in VALUES {
-        assert!(!whole.contains(value), "{value:?} is left of {text:?}: {whole:?}");
+        assert!(
+            !whole.contains(value),
+            "{value:?} is left of {text:?}: {whole:?}"
+        );
     }
     let mut stream = KNOWN.stream();
     let (mut shown, mut rest) = (String::new(), text.as_str());
@@ -45,5 +52,8 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     let line = serde_json::json!({ "text": text, "next": 1 }).to_string();
     let shown = KNOWN.redact(&line);
     let read: Result<serde_json::Value, _> = serde_json::from_str(&shown);
-    assert!(read.is_ok_and(|read| read["next"] == 1), "{line} became {shown}");
+    assert!(
+        read.is_ok_and(|read| read["next"] == 1),
+        "{line} became {shown}"
+    );
 });
