@@ -64,8 +64,6 @@ const NAMES: &[(&str, Looks)] = &[
     ("auth_token", Key),
     ("authToken", Key),
     ("AuthToken", Key),
-    ("id_token", Key),
-    ("idToken", Key),
     ("refresh_token", Key),
     ("refreshToken", Key),
     ("RefreshToken", Key),
