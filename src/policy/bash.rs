@@ -2,8 +2,8 @@
 
 use super::command::CommandLine;
 use super::guard::{self, Reach};
-use super::options::has_option;
-use super::shell::{UNKNOWN, is_compound, literal_words};
+use super::lax::{Tail, matches_laxly};
+use super::shell::{is_compound, literal_words};
 use super::uncertain;
 
 /// What a `Bash` rule matches.
@@ -104,7 +104,7 @@ impl BashPattern {
             return Coverage::Exactly;
         }
         if let Self::Exact(exact) = self
-            && ((exact == words && !command.had_globs)
+            && ((exact == words && command.globs.is_empty())
                 || command
                     .outers()
                     .iter()
@@ -362,70 +362,6 @@ fn matches(parts: &[Part], words: &[String]) -> bool {
         }
     }
     true
-}
-
-/// What may follow the words of a deny rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tail {
-    /// Options only.
-    Options,
-    Anything,
-}
-
-/// Whether the words fit a deny rule: the program by its last path component,
-/// options looked through, the rule's options found anywhere. None in `want`
-/// is any number of words.
-fn matches_laxly<'r>(
-    mut want: impl Iterator<Item = Option<&'r String>>,
-    words: &[String],
-    tail: Tail,
-) -> bool {
-    let (Some(Some(program)), Some(have)) = (want.next(), words.first()) else {
-        return false;
-    };
-    if base_name(program) != base_name(have) {
-        return false;
-    }
-    if guard::renames_subcommands(words) {
-        return true;
-    }
-    let mut rest = words.get(1..).unwrap_or_default();
-    let may_be_option = rest.iter().any(|word| uncertain::may_be_option(word));
-    let mut anywhere = false;
-    for part in want {
-        match part {
-            None => anywhere = true,
-            Some(option) if option.starts_with('-') => {
-                if !may_be_option && !has_option(words, option) {
-                    return false;
-                }
-            }
-            Some(word) => {
-                let Some(at) = position_past_options(rest, word, anywhere) else {
-                    return false;
-                };
-                rest = rest.get(at + 1..).unwrap_or_default();
-                anywhere = false;
-            }
-        }
-    }
-    tail == Tail::Anything || anywhere || rest.iter().all(|word| word.starts_with(['-', UNKNOWN]))
-}
-
-/// Where `word` stands, when only options and their values precede it.
-fn position_past_options(words: &[String], word: &str, anywhere: bool) -> Option<usize> {
-    let mut after_option = false;
-    for (at, have) in words.iter().enumerate() {
-        if uncertain::may_be(have, word) {
-            return Some(at);
-        }
-        let option = have.starts_with('-');
-        if !option && !after_option && !anywhere {
-            return None;
-        }
-        after_option = option;
-    }
-    None
 }
 
 /// The last component of a program's path.

@@ -23,8 +23,10 @@ pub(crate) struct CommandLine {
     outer: Option<Rc<Outer>>,
     /// Where it may run; absolute.
     pub(crate) directories: Vec<PathBuf>,
-    /// Whether a word of it was a glob.
-    pub(crate) had_globs: bool,
+    /// The words that were globs.
+    pub(crate) globs: Vec<String>,
+    /// The command that prints the names which its unknown words are.
+    pub(crate) named_by: Option<Rc<Vec<String>>>,
     /// Whether a name that a glob stands for could look like an option.
     pub(crate) loose_glob: bool,
     /// Whether a pipe or a here-document feeds it.
@@ -34,7 +36,7 @@ pub(crate) struct CommandLine {
 impl CommandLine {
     /// A line that should be one command, as rules and their examples say it.
     pub(crate) fn new(text: &str) -> Self {
-        let one = shell::analyse(text, Path::new("/")).map_err(Refusal::from);
+        let one = shell::analyse(text, Path::new("/"), None).map_err(Refusal::from);
         let one = one.and_then(|mut analysis| {
             let command = analysis.commands.pop();
             match command.filter(|_| analysis.commands.is_empty() && analysis.openings.is_empty()) {
@@ -55,12 +57,14 @@ impl CommandLine {
 
     /// One command of a line.
     pub(crate) fn of(simple: Simple) -> Self {
-        let had_globs = !simple.globs.is_empty();
-        let mut patterns = simple
+        let patterns = simple
             .globs
             .iter()
-            .filter_map(|glob| simple.words.get(glob.at));
-        let loose_glob = patterns.any(|pattern| pattern.starts_with(['*', '?', '[', '-']));
+            .filter_map(|glob| simple.words.get(glob.at).cloned());
+        let globs: Vec<String> = patterns.collect();
+        let loose_glob = globs
+            .iter()
+            .any(|pattern| pattern.starts_with(['*', '?', '[', '-']));
         let words = with_names(&simple);
         let replaced = |words: &[String], by: &str| {
             words.iter().map(|word| word.replace(NUMBER, by)).collect()
@@ -81,7 +85,8 @@ impl CommandLine {
             free: simple.free,
             outer: simple.outer,
             directories: simple.directories,
-            had_globs,
+            globs,
+            named_by: simple.named_by,
             loose_glob,
             fed: simple.fed,
         }
@@ -97,7 +102,8 @@ impl CommandLine {
             free: false,
             outer: None,
             directories,
-            had_globs: false,
+            globs: Vec::new(),
+            named_by: None,
             loose_glob: false,
             fed: false,
         }
@@ -144,7 +150,10 @@ fn with_names(simple: &Simple) -> Result<Vec<String>, Refusal> {
             words.push(word.clone());
             continue;
         };
-        let names = globs::expand(word, &simple.directories)?;
+        let mut names = globs::expand(word, &simple.directories)?;
+        if let Some(edit) = &glob.edit {
+            names.iter_mut().for_each(|name| *name = edit.applied(name));
+        }
         let split = |name: &String| glob.splits && name.contains([' ', '\t', '\n', '*', '?', '[']);
         if names.iter().any(|name| name != word && split(name)) {
             return Err(Refusal {

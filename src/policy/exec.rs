@@ -1,29 +1,26 @@
 //! The decision about a command that no deny or ask rule speaks about.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::bash::{Coverage, base_name};
+use super::breach::opens_nothing;
 use super::command::CommandLine;
 use super::decide::allow;
 use super::guard::{self, Reach};
+use super::listing::listed_by;
 use super::order;
-use super::pattern::BoundPattern;
-use super::rule::{PathAccess, Target};
-use super::scope::{Located, Unresolved, normal};
+use super::overlap::PathGlob;
+use super::rule::Target;
+use super::scope::{Located, Unresolved, normal, real_or_same};
 use super::shell::{self, Opening};
 use super::suggest;
-use super::sweep::sweep;
+use super::sweep::{Sweep, sweep};
 use super::touched::{Touched, touched};
 use super::tree;
 use super::uncertain;
 use super::writes;
 use super::{Bound, Decision, Policy};
 use crate::event::Decider;
-
-/// Programs whose words are texts and not paths.
-const PRINTERS: &[&str] = &[
-    "basename", "dirname", "echo", "expr", "printf", "seq", "sleep", "tr",
-];
 
 /// A line that a call wants to run, looked at once.
 pub(super) struct Line {
@@ -48,8 +45,13 @@ pub(super) struct Exec {
     pub(super) spelled: usize,
     /// The line, when it has more than this command.
     line: Option<String>,
-    /// The files that it meets on a walk; none when there are too many.
-    walked: Option<Vec<PathBuf>>,
+    /// The files that it meets on a walk, or that another command names to it;
+    /// none when there are too many.
+    pub(super) walked: Option<Vec<PathBuf>>,
+    /// Where the names begin that another command names to it, when that is known.
+    pub(super) named_below: Option<Vec<String>>,
+    /// What its globs, and those of the command that names files to it, may mean.
+    pub(super) globs: Vec<PathGlob>,
 }
 
 impl Exec {
@@ -61,8 +63,14 @@ impl Exec {
         }
     }
 
+    /// Whether the command only takes note of the files that it is given.
+    pub(super) fn only_records(&self) -> bool {
+        let words = self.command.words.as_ref();
+        words.is_ok_and(|words| writes::only_records(words))
+    }
+
     /// Whether the command leaves what is below its operands as it is.
-    fn leaves_files_alone(&self) -> bool {
+    pub(super) fn leaves_files_alone(&self) -> bool {
         let words = self.command.words.as_ref();
         words.is_ok_and(|words| writes::leaves_files_alone(words))
     }
@@ -89,7 +97,10 @@ impl Policy {
             let directories = vec![self.scope.workspace.clone()];
             self.exec(CommandLine::unclear(text, refusal, directories), None)
         };
-        let (mut analysis, refusal) = match shell::analyse(text, &self.scope.workspace) {
+        let top = &self.scope.real_workspace;
+        let asks = text.contains("--show-toplevel") && top.join(".git").exists();
+        let top = asks.then_some(top.as_path());
+        let (mut analysis, refusal) = match shell::analyse(text, &self.scope.workspace, top) {
             Ok(analysis) => (analysis, None),
             Err(unread) => (unread.before, Some(unread.refusal)),
         };
@@ -98,6 +109,19 @@ impl Policy {
             analysis
                 .commands
                 .push(shell::Simple::nothing(&self.scope.workspace));
+        }
+        let texts = std::mem::take(&mut analysis.texts);
+        let unknown = |command: &shell::Simple| {
+            let mut words = command.words.iter();
+            !command.free && words.any(|word| word.contains(shell::UNKNOWN))
+        };
+        if analysis.commands.iter().any(unknown) {
+            let meant = texts.into_iter().filter(|text| self.is_off_limits(text));
+            analysis.openings.extend(meant.map(|path| Opening {
+                path,
+                writes: false,
+                directories: vec![self.scope.workspace.clone()],
+            }));
         }
         let alone =
             refusal.is_none() && analysis.commands.len() == 1 && analysis.openings.is_empty();
@@ -141,6 +165,8 @@ impl Policy {
             return Exec {
                 touched: Some(Vec::new()),
                 walked: Some(Vec::new()),
+                named_below: None,
+                globs: Vec::new(),
                 reads_only: true,
                 command,
                 vetted,
@@ -149,26 +175,79 @@ impl Policy {
             };
         }
         let words = command.words.as_ref();
-        let mut walk = words.ok().and_then(|words| sweep(words));
-        if let Some(walk) = walk.as_mut().filter(|_| command.had_globs) {
+        let reach = words.map(|words| guard::check(command.own_words(words), 1));
+        let named = self.named_to(&command);
+        Exec {
+            spelled,
+            touched: touched(&command, &self.scope),
+            reads_only: reach.is_ok_and(|reach| reach == Ok(Reach::Read)),
+            walked: self.walked(&command, named.as_ref()),
+            globs: globs_of(&command, named.as_ref()),
+            named_below: named.map(|named| named.roots),
+            command,
+            vetted,
+            line,
+        }
+    }
+
+    /// The files that another command names to this one, when that is known.
+    fn named_to(&self, command: &CommandLine) -> Option<Sweep> {
+        let named = listed_by(command.named_by.as_ref()?)?;
+        let known = !named.roots.iter().any(|root| root.contains(shell::UNKNOWN));
+        known.then_some(named)
+    }
+
+    /// The files that a command meets; none when there are too many, or when
+    /// a home directory is among them.
+    fn walked(&self, command: &CommandLine, named: Option<&Sweep>) -> Option<Vec<PathBuf>> {
+        let Ok(words) = &command.words else {
+            return Some(Vec::new());
+        };
+        let mut own = sweep(words);
+        if let Some(walk) = own.as_mut().filter(|_| !command.globs.is_empty()) {
             // Of several names the first may be a pattern, and then it is not.
             if walk.roots.is_empty() {
                 walk.roots.push(".".to_owned());
             }
         }
-        let reach = words.map(|words| guard::check(command.own_words(words), 1));
-        Exec {
-            spelled,
-            touched: touched(&command, &self.scope),
-            reads_only: reach.is_ok_and(|reach| reach == Ok(Reach::Read)),
-            walked: walk.map_or_else(
-                || Some(Vec::new()),
-                |walk| tree::files(&walk, &command.directories),
-            ),
-            command,
-            vetted,
-            line,
+        let program = words.first().map_or("", |word| base_name(word));
+        let named = named
+            .filter(|_| !opens_nothing(program))
+            .map(|named| Sweep {
+                // One that walks itself goes on below the directories that it is given.
+                depth: named.depth.filter(|_| own.is_none()),
+                directories_only: named.directories_only && own.is_none(),
+                ..named.clone()
+            });
+        let mut found = Vec::new();
+        for sweep in [own, named].into_iter().flatten() {
+            let sweep = self.at_home(sweep, &command.directories)?;
+            found.extend(tree::files(&sweep, &command.directories)?);
         }
+        Some(found)
+    }
+
+    /// A walk with what `~` stands for; none when it goes over a home directory.
+    fn at_home(&self, mut sweep: Sweep, directories: &[PathBuf]) -> Option<Sweep> {
+        let Some(home) = self.scope.home.as_deref() else {
+            return Some(sweep);
+        };
+        let homes = [home.to_owned(), real_or_same(home)];
+        for root in &mut sweep.roots {
+            if let Some(rest) = root.strip_prefix('~') {
+                let below = rest.trim_start_matches('/');
+                *root = home.join(below).display().to_string();
+            }
+            let over_home = |from: &PathBuf| {
+                let root = real_or_same(&normal(&from.join(root.as_str())));
+                !root.starts_with(&self.scope.real_workspace)
+                    && homes.iter().any(|home| home.starts_with(&root))
+            };
+            if directories.iter().any(over_home) {
+                return None;
+            }
+        }
+        Some(sweep)
     }
 
     /// The paths that a redirection may open, as named and located; an error
@@ -209,61 +288,6 @@ impl Policy {
         rules
             .find(|bound| matches!(&bound.rule.target, Target::Bash(pattern) if pattern.is_any()))
             .map(|bound| bound.rule.to_string())
-    }
-
-    /// Why a command touches what a path rule that denies speaks about; a rule
-    /// without a pattern speaks about every path.
-    pub(super) fn command_breaks(
-        &self,
-        kind: PathAccess,
-        pattern: Option<&BoundPattern>,
-        exec: &Exec,
-    ) -> Option<String> {
-        // An exact rule is the author's word that this very command is fine:
-        // `bash test.sh` may run though `Edit(test.sh)` is denied.
-        if kind == PathAccess::Write && (exec.reads_only || exec.vetted) {
-            return None;
-        }
-        if let Err(unclear) = &exec.command.words
-            && !exec.vetted
-        {
-            return Some(format!(
-                "a command of which cannot be said what it touches ({unclear}) is"
-            ));
-        }
-        let (Some(touched), Some(walked)) = (&exec.touched, &exec.walked) else {
-            return Some("a command with that many paths is".to_owned());
-        };
-        let denies = |path: &Path| pattern.is_none_or(|pattern| pattern.denies(path));
-        let counts = |touched: &&Touched| kind == PathAccess::Read || exec.may_write(touched);
-        let hit = touched.iter().filter(counts).find(|touched| {
-            // What it names may be what is denied.
-            if touched.is_uncertain() && !PRINTERS.contains(&exec.program()) {
-                return true;
-            }
-            touched.place.as_ref().is_ok_and(|place| {
-                let above = |pattern: &BoundPattern| {
-                    pattern.is_below(&place.real) && !exec.leaves_files_alone()
-                };
-                denies(&place.real)
-                    || denies(&place.lexical)
-                    || (kind == PathAccess::Write && pattern.is_some_and(above))
-            })
-        });
-        if let Some(hit) = hit {
-            return Some(format!("a command with `{}` is", hit.text));
-        }
-        if kind == PathAccess::Write {
-            let words = exec.command.words.as_ref().ok()?;
-            let inside = pattern.is_none_or(|pattern| pattern.is_inside(&self.scope));
-            let wide = inside && (writes::rewrites_tree(words) || writes::unpacks(words));
-            return wide.then(|| "a command that may rewrite every file is".to_owned());
-        }
-        let met = walked.iter().find(|path| denies(path))?;
-        Some(format!(
-            "a command that also reads {} is",
-            self.scope.shown(met)
-        ))
     }
 
     /// A rule that would do for a part would not do for its line.
@@ -361,7 +385,7 @@ impl Policy {
             None,
             "it runs nothing by itself".to_owned(),
         );
-        if exec.program() != "cd"
+        if !matches!(exec.program(), "cd" | "pushd")
             || self.permissions.mode.runs_commands(self.sandbox)
             || self.any_command().is_some()
         {
@@ -381,64 +405,6 @@ impl Policy {
             return self.refused(Decider::Policy, &why, None);
         }
         free
-    }
-
-    /// The first thing among a command's arguments that is protected.
-    fn protected_in(&self, exec: &Exec) -> Option<String> {
-        let Some(touched) = &exec.touched else {
-            return Some("the command has too many paths to look at".to_owned());
-        };
-        let kinds: &[PathAccess] = if exec.reads_only {
-            &[PathAccess::Read]
-        } else {
-            &[PathAccess::Read, PathAccess::Write]
-        };
-        let named = touched.iter().find_map(|touched| match &touched.place {
-            Err(Unresolved::Magic) => {
-                let text = &touched.text;
-                Some(format!("`{text}` is not allowed: {}", Unresolved::Magic))
-            }
-            Err(_) => None,
-            Ok(place) => kinds.iter().find_map(|kind| {
-                let protection = self.protections.of(*kind, place)?;
-                let (rule, what) = (
-                    self.path_rule("bash", *kind, place, Some(&protection)),
-                    &protection.what,
-                );
-                rule.is_none().then(|| {
-                    format!(
-                        "`{}` is not allowed: it is {what}, and no rule names it",
-                        touched.text
-                    )
-                })
-            }),
-        });
-        named.or_else(|| self.protected_on_walk(exec))
-    }
-
-    /// The first protected file that a command would read on its walk.
-    fn protected_on_walk(&self, exec: &Exec) -> Option<String> {
-        let Some(walked) = &exec.walked else {
-            let why = "the command walks over too many files to look at, or over the state of \
-                       processes";
-            return Some(why.to_owned());
-        };
-        walked.iter().find_map(|path| {
-            let place = Located {
-                lexical: path.clone(),
-                real: path.clone(),
-            };
-            let protection = self.protections.of(PathAccess::Read, &place)?;
-            let rule = self.path_rule("bash", PathAccess::Read, &place, Some(&protection));
-            rule.is_none().then(|| {
-                format!(
-                    "the command would also read {}, which is {}: name other directories, or \
-                     leave it out (`--exclude=…`)",
-                    self.scope.shown(path),
-                    protection.what
-                )
-            })
-        })
     }
 
     /// Why a covered command reaches further than its rule.
@@ -478,4 +444,14 @@ impl Policy {
             outside.text
         ))
     }
+}
+
+/// What the globs of a command may mean, and those of one that names files to it.
+fn globs_of(command: &CommandLine, named: Option<&Sweep>) -> Vec<PathGlob> {
+    let of_names = named.into_iter().flat_map(|named| &named.only);
+    let globs: Vec<&String> = command.globs.iter().chain(of_names).collect();
+    let places = command.directories.iter();
+    places
+        .flat_map(|place| globs.iter().map(|glob| PathGlob::new(glob, place)))
+        .collect()
 }

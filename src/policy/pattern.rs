@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::lenient::{folded, folded_path};
+use super::overlap::{self, PathGlob};
 use super::scope::{Scope, normal, real_or_same};
 
 /// Characters that make a path component a glob.
@@ -26,6 +27,8 @@ pub(crate) struct PathPattern {
     covers_base: bool,
     /// A glob of names alone, as `*.pem`: to a deny rule it means them anywhere.
     anywhere: bool,
+    /// The globs as they were written, `/` between them.
+    below: String,
     /// Every component, in lower case, to know what the rule names.
     components: Vec<String>,
 }
@@ -93,6 +96,7 @@ impl PathPattern {
             root,
             anywhere: of_names,
             base: base.iter().collect(),
+            below: globs.join("/"),
             covers_below: globs.is_empty() && text.ends_with('/'),
             covers_base: globs == ["**"],
             globs: matchers,
@@ -178,6 +182,16 @@ impl BoundPattern {
             let rest = path.strip_prefix(folded_path(base));
             rest.is_ok_and(|rest| covers(rest, &self.pattern.lenient_globs))
         })
+    }
+
+    /// Whether a glob plainly may come to mean what the pattern denies.
+    pub(crate) fn could_be_met(&self, glob: &PathGlob) -> bool {
+        let below = match self.pattern.anywhere {
+            true => format!("**/{}", self.pattern.below),
+            false => self.pattern.below.clone(),
+        };
+        let mut bases = self.bases.iter().chain(&self.linked_bases);
+        bases.any(|base| glob.meets(&overlap::steps(base, &below)))
     }
 
     fn names_anywhere(&self, path: &Path, globs: &[GlobMatcher]) -> bool {

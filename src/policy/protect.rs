@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::lenient::folded;
+use super::overlap::{NameGlob, PathGlob};
 use super::repository::part_of_bare;
 use super::rule::PathAccess;
 use super::scope::{Located, normal, real_or_same};
@@ -96,6 +97,22 @@ impl Protections {
         [&path.real, &path.lexical]
             .into_iter()
             .find_map(|path| self.of_one(kind, path))
+    }
+
+    /// The protection of what a glob plainly may come to mean.
+    pub(crate) fn of_glob(&self, glob: &PathGlob) -> Option<Protection> {
+        let (last, above) = glob.split_last()?;
+        let secret = |names: &[&'static str], part: &NameGlob| {
+            let mut names = names.iter().copied();
+            names.find(|name| part.means_file(name))
+        };
+        let file = secret(SECRET_FILES, last).or_else(|| secret(&[".env.local"], last));
+        let mut parts = above.iter().chain([last]);
+        let name = file.or_else(|| parts.find_map(|part| secret(SECRET_DIRECTORIES, part)))?;
+        Some(Protection {
+            what: format!("a pattern for `{name}`, which holds credentials"),
+            component: name.to_owned(),
+        })
     }
 
     fn of_one(&self, kind: PathAccess, path: &Path) -> Option<Protection> {

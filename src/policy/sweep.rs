@@ -2,9 +2,10 @@
 //! `git grep`. What they would meet is looked up, as no word names it.
 
 use super::bash::base_name;
+use super::listing::listed_by;
 
 /// How a command walks.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sweep {
     /// Words that may name where it begins; none means the workspace.
     pub(crate) roots: Vec<String>,
@@ -16,6 +17,12 @@ pub(crate) struct Sweep {
     pub(crate) follows: bool,
     /// Whether the files of git itself are left out.
     pub(crate) without_git: bool,
+    /// How far below its begin it goes.
+    pub(crate) depth: Option<usize>,
+    /// Whether what links lead to counts, where they are not followed.
+    pub(crate) links: bool,
+    /// Whether it names directories alone, and no file.
+    pub(crate) directories_only: bool,
     /// Names of files: only these are read, when there are any.
     pub(crate) only: Vec<String>,
     /// Names of files that are left out.
@@ -43,6 +50,7 @@ pub(crate) fn sweep(words: &[String]) -> Option<Sweep> {
             roots: operands(words).map(str::to_owned).collect(),
             ..everything(words)
         }),
+        "fd" | "fdfind" if has(words, "xX", &["exec", "exec-batch"]) => listed_by(words),
         // Archives and copies of directories have all that is in them.
         "tar" | "gtar" | "bsdtar" | "rsync" | "7z" | "7za" | "7zr" => Some(Sweep {
             roots: operands(words)

@@ -6,10 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use super::bash::base_name;
+use super::breach::prints;
+use super::code;
 use super::command::CommandLine;
 use super::guard;
 use super::scope::{Located, Scope, Unresolved, normal};
 use super::shell::UNKNOWN;
+use super::texts;
 
 /// More possible paths than this are not looked at; the command is refused.
 const TOUCHED_MAX: usize = 2000;
@@ -55,6 +58,9 @@ pub(crate) fn touched(command: &CommandLine, scope: &Scope) -> Option<Vec<Touche
             let names = match (guard::has_subcommands(words), base_name(program)) {
                 (false, _) => Names::All,
                 (true, "git") => Names::Existing,
+                (true, _) if words.iter().skip(1).take(3).any(|word| sends(word)) => {
+                    Names::Existing
+                }
                 (true, _) => Names::None,
             };
             if program.contains('/') {
@@ -66,11 +72,16 @@ pub(crate) fn touched(command: &CommandLine, scope: &Scope) -> Option<Vec<Touche
                 } else {
                     names
                 };
-                if leaves_out(base_name(program), word) {
+                let printed = prints(base_name(program)) && word.contains(['*', ' ', '\n']);
+                if printed || leaves_out(base_name(program), word) || texts::is_text(words, at + 1)
+                {
                     continue;
                 }
                 for part in parts_of(word) {
                     add((part, Some(at + 1)), names, &look, &mut found)?;
+                }
+                for part in code::fragments(words, word) {
+                    add((part, Some(at + 1)), Names::Existing, &look, &mut found)?;
                 }
             }
         }
@@ -82,6 +93,24 @@ pub(crate) fn touched(command: &CommandLine, scope: &Scope) -> Option<Vec<Touche
         }
     }
     Some(found)
+}
+
+/// Whether a subcommand hands files to somebody else.
+fn sends(word: &str) -> bool {
+    matches!(
+        word,
+        "apply"
+            | "cp"
+            | "create"
+            | "mv"
+            | "pack"
+            | "publish"
+            | "push"
+            | "rsync"
+            | "scp"
+            | "sync"
+            | "upload"
+    )
 }
 
 /// Whether a word names what a search shall not open.
@@ -103,8 +132,9 @@ fn parts_of(word: &str) -> Vec<&str> {
         return Vec::new();
     }
     let mut parts = vec![word];
-    if word.contains(['=', ':', '@', ',']) {
-        parts.extend(word.split(['=', ':', '@', ',']));
+    const JOINTS: [char; 6] = ['=', ':', '@', ',', '<', ';'];
+    if word.contains(JOINTS) {
+        parts.extend(word.split(JOINTS));
     }
     if word.starts_with('-') && !word.starts_with("--") {
         parts.extend(word.get(2..));

@@ -39,6 +39,9 @@ pub(crate) fn files(sweep: &Sweep, directories: &[PathBuf]) -> Option<Vec<PathBu
     if roots.iter().any(meets_state) {
         return None;
     }
+    if sweep.directories_only {
+        return Some(Vec::new());
+    }
     let mut found = Vec::new();
     let mut seen = 0;
     for root in roots.iter().filter(|root| root.is_dir()) {
@@ -51,7 +54,18 @@ pub(crate) fn files(sweep: &Sweep, directories: &[PathBuf]) -> Option<Vec<PathBu
             if seen > ENTRIES_MAX {
                 return None;
             }
-            found.extend(path.filter(|path| !is_dull_config(path)));
+            let near = |path: &PathBuf| {
+                let below = path
+                    .strip_prefix(root)
+                    .map(|below| below.components().count());
+                below.is_ok_and(|below| sweep.depth.is_none_or(|depth| below <= depth))
+            };
+            let met = path.filter(|path| sweep.depth.is_none() || near(path));
+            let real = match sweep.links {
+                true => met.and_then(|path| path.canonicalize().ok().filter(|real| !real.is_dir())),
+                false => met,
+            };
+            found.extend(real.filter(|path| !is_dull_config(path)));
         }
     }
     Some(found)
@@ -92,9 +106,15 @@ fn unfollowed(root: &Path, sweep: &Sweep) -> impl Iterator<Item = Option<PathBuf
         },
         enter: move |entry: &Met| entered.enters(&entry.path, entry.kind == Kind::Directory),
     };
-    Walk::new(root, options).map(|entry| {
+    let links = sweep.links;
+    Walk::new(root, options).map(move |entry| {
         let entry = entry.ok()?;
-        matches!(entry.kind, Kind::File | Kind::Special).then_some(entry.path)
+        let counts = match entry.kind {
+            Kind::File | Kind::Special => true,
+            Kind::Link => links,
+            Kind::Directory => false,
+        };
+        counts.then_some(entry.path)
     })
 }
 

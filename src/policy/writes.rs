@@ -7,6 +7,8 @@
 //! written: the arguments of programs that write, of programs that nothing is
 //! known of, and the values of options that may name an output.
 
+use super::bash::base_name;
+
 /// A program that reads the files among its arguments, for all that this says
 /// of itself: what the code in them does is out of sight here.
 #[derive(Debug)]
@@ -153,6 +155,9 @@ pub(super) fn rewrites_tree(words: &[String]) -> bool {
         return false;
     };
     let program = program.rsplit('/').next().unwrap_or(program);
+    if writes_unnamed(words) {
+        return true;
+    }
     // Options of git itself come first; what they take is not known here.
     let subcommand = match arguments.first() {
         Some(first) if program == "git" => first.as_str(),
@@ -227,12 +232,53 @@ pub(super) fn unpacks(words: &[String]) -> bool {
 /// Whether a command leaves what is below a directory that it is given as it
 /// is: `git add .` only takes note of it.
 pub(super) fn leaves_files_alone(words: &[String]) -> bool {
+    let program = words.first().map(String::as_str);
+    only_records(words) || matches!(program, Some("mkdir" | "touch"))
+}
+
+/// Whether a command takes note of files and writes none.
+pub(super) fn only_records(words: &[String]) -> bool {
     let first = words.get(1).map_or("", String::as_str);
-    match words.first().map(String::as_str) {
-        Some("git") => listed("add, branch, commit, fetch, push, tag", first),
-        Some("mkdir" | "touch") => true,
-        _ => false,
-    }
+    let git = words.first().is_some_and(|program| program == "git");
+    git && listed("add, branch, commit, fetch, push, tag", first)
+}
+
+/// What else may write files that none of its words names: the program or its
+/// subcommand, what has to be among the words, and what must not.
+const UNNAMED: &[(&str, &[&str], &[&str])] = &[
+    (
+        "patch",
+        &[],
+        &["-o", "--output", "--dry-run", "-d", "--directory"],
+    ),
+    ("unzip", &[], &["-d", "-l", "-p", "-t", "-Z", "-v"]),
+    ("cpio", &["-i", "-id", "-idm", "-idmv", "--extract"], &[]),
+    ("cargo fmt", &[], &["--check", "--help"]),
+    ("cargo fix", &[], &[]),
+    ("cargo clippy", &["--fix"], &[]),
+];
+
+/// Whether a command of no version control may rewrite files it does not name.
+fn writes_unnamed(words: &[String]) -> bool {
+    let program = words.first().map_or("", |word| base_name(word));
+    let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let extracts = matches!(program, "tar" | "bsdtar" | "gtar")
+        && !any(&["-C", "--directory"])
+        && words.iter().skip(1).enumerate().any(|(at, word)| {
+            let cluster = match word.strip_prefix('-') {
+                Some(cluster) => cluster,
+                None if at == 0 => word.as_str(),
+                None => "",
+            };
+            let letters = cluster.split(['f', 'C']).next().unwrap_or_default();
+            !cluster.starts_with('-') && letters.contains('x')
+        });
+    extracts
+        || any(&["--extract", "--get"]) && program == "tar"
+        || UNNAMED.iter().any(|(of, wanted, without)| {
+            (*of == program || *of == both) && (wanted.is_empty() || any(wanted)) && !any(without)
+        })
 }
 
 /// Whether an option makes its program change what it is given to look at.

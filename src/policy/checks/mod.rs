@@ -10,3 +10,5 @@ pub(crate) mod packages;
 pub(crate) mod script;
 mod script_awk;
 mod script_sed;
+
+pub(crate) use script_sed::scripts as sed_scripts;

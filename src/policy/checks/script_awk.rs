@@ -23,6 +23,7 @@ const ACTIVE: &[&str] = &[
     "fflush",
     "extension",
     "SYMTAB",
+    "ARGV",
 ];
 
 /// Whether a program only looks at its input and prints.

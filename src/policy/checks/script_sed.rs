@@ -8,7 +8,7 @@ use std::str::Chars;
 ///
 /// # Errors
 /// When an option loads a script, or its value is no plain suffix.
-pub(super) fn scripts(words: &[String]) -> Result<Vec<&str>, String> {
+pub(crate) fn scripts(words: &[String]) -> Result<Vec<&str>, String> {
     const LONG: &[&str] = &[
         "quiet",
         "silent",

@@ -1,6 +1,6 @@
 //! Builtins of bash: which only compute, and what they change.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::plain::is_name;
 use super::state::{Field, State, Value};
@@ -52,6 +52,8 @@ impl Walker {
             "umask" => self.only_known_options(name, arguments, &["-S", "-p"])?,
             "test" | "[" => check_test(arguments)?,
             "cd" => self.change_directory(arguments, state)?,
+            "pushd" if arguments.len() == 1 => self.change_directory(arguments, state)?,
+            "popd" if arguments.is_empty() && self.moves => self.go_back(state),
             "set" => set_options(arguments, state)?,
             "shopt" => shell_options(arguments)?,
             "declare" | "typeset" | "local" | "export" | "readonly" => {
@@ -72,7 +74,9 @@ impl Walker {
                 return Ok(Standing::Judged);
             }
             "pushd" | "popd" => {
-                return refuse(format!("where `{name}` leads is not followed; use `cd`"));
+                return refuse(format!(
+                    "where this `{name}` leads is not followed; use `cd`"
+                ));
             }
             "enable" | "hash" | "alias" | "unalias" | "bind" | "complete" | "compopt" => {
                 return refuse(format!("`{name}` may change what commands mean"));
@@ -162,6 +166,10 @@ impl Walker {
             [only] => only.known(),
             _ => None,
         };
+        if target == Some("-") && self.moves {
+            self.go_back(state);
+            return Ok(());
+        }
         let Some(target) =
             target.filter(|target| !target.is_empty() && !target.starts_with(['-', '~']))
         else {
@@ -172,14 +180,27 @@ impl Walker {
             .iter()
             .map(|from| normal(&from.join(Path::new(target))))
             .collect();
-        for place in &moved {
+        self.visited.extend(state.directories.iter().cloned());
+        self.move_to(moved, state);
+        Ok(())
+    }
+
+    /// The shell goes back to one of the directories where it was.
+    fn go_back(&mut self, state: &mut State) {
+        let mut places = self.visited.clone();
+        places.sort();
+        places.dedup();
+        self.move_to(places, state);
+    }
+
+    fn move_to(&mut self, places: Vec<PathBuf>, state: &mut State) {
+        for place in &places {
             if !state.directories.contains(place) {
                 state.directories.push(place.clone());
             }
         }
-        self.moved = Some(moved);
+        self.moved = Some(places);
         self.moves = true;
-        Ok(())
     }
 
     fn read_builtin(&mut self, arguments: &[Field], state: &mut State) -> Result<(), Refusal> {
@@ -386,6 +407,12 @@ pub(super) fn printed(fields: &[Field], alone: bool) -> Value {
         ("wc", Some([_, flag])) if matches!(*flag, "-l" | "-c" | "-w" | "-m") => Value::Number,
         _ => Value::Unknown,
     }
+}
+
+/// Whether a command prints the top of the repository.
+pub(super) fn asks_for_top(fields: &[Field]) -> bool {
+    let words: Vec<&str> = fields.iter().map(|field| field.text.as_str()).collect();
+    words == ["git", "rev-parse", "--show-toplevel"]
 }
 
 /// Whether a word for `git rev-parse` is answered by the name of a commit.

@@ -226,7 +226,9 @@ impl Walker {
         }
         let base = first.text.rsplit('/').next().unwrap_or_default();
         let versionless = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        if state.fed && runs_input(versionless, fields.get(1..).unwrap_or_default()) {
+        let rest = fields.get(1..).unwrap_or_default();
+        let runs = |name: &&str| runs_input(name, rest);
+        if state.fed && [base, versionless].iter().any(runs) {
             return refuse(format!("`{base}` reads its program from standard input"));
         }
         self.note(fields, None, Notes::Judged, state);
@@ -248,6 +250,7 @@ impl Walker {
                 globs.push(Glob {
                     at: words.len(),
                     splits: field.splits,
+                    edit: field.edit.clone(),
                 });
             }
             words.push(field.text.clone());
@@ -264,6 +267,7 @@ impl Walker {
             outer: self.outer.clone(),
             directories: state.directories.clone(),
             fed: state.fed,
+            named_by: self.named_by.clone(),
             words,
         };
         if !self.analysis.commands.contains(&simple) {

@@ -1,16 +1,22 @@
 //! From words to what a program gets: expansions, splitting, globs found.
 
 use super::builtin;
-use super::state::{Field, State, Value};
+use super::state::{Field, Names, State, Value};
 use super::syntax::{Form, Parameter, Piece, Script, Word, is_glob};
 use super::walk::Walker;
-use super::{NUMBER, Refusal, UNKNOWN, brace, refuse};
+use super::{Edit, NUMBER, Refusal, UNKNOWN, brace, refuse};
 
 /// More words than this are not looked at in one command.
 const WORDS_MAX: usize = 4096;
 
+/// More texts are not kept that unknown words may turn out to be.
+const TEXTS_MAX: usize = 256;
+
 /// Marks that make a word a glob.
 const GLOB: [char; 3] = ['*', '?', '['];
+
+/// Marks by which a text outside quotes means more than itself.
+const ACTIVE: [char; 5] = ['*', '?', '[', '\\', '~'];
 
 /// Parameters that are always integers.
 const NUMBERS: &[&str] = &[
@@ -94,6 +100,15 @@ impl Building {
 }
 
 impl Walker {
+    /// Notes a text that a word may turn out to be which is not known.
+    pub(super) fn may_turn_out(&mut self, text: &str) {
+        let texts = &mut self.analysis.texts;
+        let new = !text.is_empty() && !texts.iter().any(|known| known == text);
+        if new && texts.len() < TEXTS_MAX {
+            texts.push(text.to_owned());
+        }
+    }
+
     /// The fields of several words.
     pub(super) fn all_fields(
         &mut self,
@@ -115,15 +130,8 @@ impl Walker {
         let mut fields = Vec::new();
         for pieces in brace::expand(&word.pieces)? {
             let mut building = Building::default();
-            if let Some(Piece::Parameter(parameter)) = sole(&pieces)
-                && let Value::Names(pattern) = self.parameter(parameter, state)?
-            {
-                fields.push(Field {
-                    text: pattern,
-                    glob: true,
-                    splits: !parameter.quoted,
-                    literal: false,
-                });
+            if let Some(field) = self.names(&pieces, state)? {
+                fields.push(field);
                 continue;
             }
             for piece in &pieces {
@@ -136,6 +144,32 @@ impl Walker {
             fields.iter_mut().for_each(|field| field.literal = true);
         }
         Ok(fields)
+    }
+
+    /// The word that pieces are with one variable among them whose value is the
+    /// name of a file; none when they are something else.
+    fn names(&mut self, pieces: &[Piece], state: &mut State) -> Result<Option<Field>, Refusal> {
+        let (mut before, mut behind) = (String::new(), String::new());
+        let mut found = None;
+        for piece in pieces {
+            let text = match piece {
+                Piece::Text { text, quoted } if *quoted || !text.contains(ACTIVE) => text.clone(),
+                Piece::Parameter(parameter) => match self.parameter(parameter, state)? {
+                    Value::Names(names) if found.is_none() => {
+                        found = Some((names, !parameter.quoted));
+                        continue;
+                    }
+                    Value::Known(text) if parameter.quoted => text,
+                    _ => return Ok(None),
+                },
+                _ => return Ok(None),
+            };
+            match found {
+                None => before.push_str(&text),
+                Some(_) => behind.push_str(&text),
+            }
+        }
+        Ok(found.map(|(names, splits)| names.field(&before, &behind, splits)))
     }
 
     /// What an expansion stands for, and whether it is quoted.
@@ -175,8 +209,12 @@ impl Walker {
             (Value::Known(text), false) => building.split(&text),
             (Value::Number, _) => building.number(),
             (Value::Unknown, quoted) => building.unknown(quoted),
-            (Value::Names(pattern), quoted) => {
+            (Value::Names(names), quoted) => {
                 // Where the names are is known, and that they begin with it.
+                let pattern = match names.edit == Edit::default() {
+                    true => names.pattern,
+                    false => String::new(),
+                };
                 let end = pattern.find(GLOB).unwrap_or_default();
                 let end = pattern
                     .get(..end)
@@ -258,6 +296,21 @@ impl Walker {
             return Ok(Value::Unknown);
         }
         let alone = statement.first.commands.len() == 1;
+        if let Some(top) = self
+            .top
+            .as_ref()
+            .filter(|_| alone && builtin::asks_for_top(&last))
+        {
+            // In another directory there may be another repository.
+            let here = state
+                .directories
+                .iter()
+                .all(|place| self.is_workspace(place));
+            return Ok(match here {
+                true => Value::Known(top.display().to_string()),
+                false => Value::Unknown,
+            });
+        }
         Ok(builtin::printed(&last, alone))
     }
 
@@ -278,11 +331,21 @@ impl Walker {
             Form::Plain => {}
             Form::Length => return Ok(Value::Number),
             Form::Changed(pieces) => {
-                self.text(pieces, state)?;
+                let text = self.text(pieces, state)?;
+                self.may_turn_out(&text);
                 return Ok(Value::Unknown);
             }
+            Form::Cut(pieces) => {
+                let end = self.text(pieces, state)?;
+                let value = self.plain_value(&parameter.name, state);
+                return Ok(match parameter.subscript {
+                    None => without_end(value, &end),
+                    Some(_) => Value::Unknown,
+                });
+            }
             Form::Assign(pieces) => {
-                self.text(pieces, state)?;
+                let text = self.text(pieces, state)?;
+                self.may_turn_out(&text);
                 self.set(&parameter.name, Value::Unknown, state)?;
                 return Ok(Value::Unknown);
             }
@@ -340,6 +403,27 @@ impl Walker {
             _ if NUMBERS.contains(&name) => Value::Number,
             _ => Value::Unknown,
         }
+    }
+}
+
+/// A value without an end that has no wildcards.
+fn without_end(value: Value, end: &str) -> Value {
+    if end.contains(GLOB) || end.contains(['\\', UNKNOWN, NUMBER]) {
+        return Value::Unknown;
+    }
+    match value {
+        Value::Known(text) => {
+            let stem = text.strip_suffix(end).unwrap_or(&text);
+            Value::Known(stem.to_owned())
+        }
+        Value::Names(names) => match names.edit.without(end) {
+            Some(edit) => Value::Names(Names {
+                pattern: names.pattern,
+                edit,
+            }),
+            None => Value::Unknown,
+        },
+        Value::Number | Value::List(_) | Value::Unknown => Value::Unknown,
     }
 }
 

@@ -16,7 +16,7 @@
 //! allowed only by a rule with exactly its text, or where everything is.
 //!
 //! Builtins that only compute need no rule of their own ([`builtin`]): `:`,
-//! `true`, `false`, `test`, `[`, `cd` inside the workspace, `set` and `shopt` of
+//! `true`, `false`, `test`, `[`, `cd` and `pushd` inside the workspace, `popd`, `set` and `shopt` of
 //! harmless options, `break`, `continue`, `return`, `exit`, `shift`, `wait`,
 //! `unset`, `umask`, `getopts`, `let`, `hash -r`, `command -v`, and what assigns
 //! (`read`, `mapfile`, `local`, `declare`, `export`, `readonly`) to a harmless
@@ -41,6 +41,7 @@ mod grammar;
 mod here;
 mod names;
 mod parameter;
+mod pipe;
 mod plain;
 mod read;
 mod redirect;
@@ -86,6 +87,9 @@ pub(crate) struct Analysis {
     /// In the order in which they would run.
     pub(crate) commands: Vec<Simple>,
     pub(crate) openings: Vec<Opening>,
+    /// What its unknown words may turn out to be, as far as the line says it:
+    /// values of variables, and what stands in for them.
+    pub(crate) texts: Vec<String>,
 }
 
 /// One simple command.
@@ -107,6 +111,8 @@ pub(crate) struct Simple {
     pub(crate) directories: Vec<PathBuf>,
     /// Whether a pipe or a here-document feeds it.
     pub(crate) fed: bool,
+    /// The command that prints the names which its unknown words are.
+    pub(crate) named_by: Option<Rc<Vec<String>>>,
 }
 
 impl Simple {
@@ -121,17 +127,55 @@ impl Simple {
             outer: None,
             directories: vec![workspace.to_owned()],
             fed: false,
+            named_by: None,
         }
     }
 }
 
 /// A word that bash replaces by names of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
     /// Which word.
     pub(crate) at: usize,
     /// Whether the names are split at blanks.
     pub(crate) splits: bool,
+    /// How the names are changed, when they are.
+    pub(crate) edit: Option<Edit>,
+}
+
+/// What a word makes of a name that a glob stands for: `"out/${f%.a}.b"`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Edit {
+    before: String,
+    /// An end that is cut off, where the name has it.
+    cut: String,
+    behind: String,
+}
+
+impl Edit {
+    /// The same, with texts before and behind.
+    fn between(self, before: &str, behind: &str) -> Self {
+        Self {
+            before: format!("{before}{}", self.before),
+            behind: format!("{}{behind}", self.behind),
+            cut: self.cut,
+        }
+    }
+
+    /// The same, with an end cut off; none where that is not only the name's.
+    fn without(self, end: &str) -> Option<Self> {
+        let whole = self.cut.is_empty() && self.behind.is_empty();
+        whole.then(|| Self {
+            cut: end.to_owned(),
+            ..self
+        })
+    }
+
+    /// The name as it becomes.
+    pub(crate) fn applied(&self, name: &str) -> String {
+        let stem = name.strip_suffix(self.cut.as_str()).unwrap_or(name);
+        format!("{}{stem}{}", self.before, self.behind)
+    }
 }
 
 /// A command that runs another.
@@ -177,17 +221,23 @@ impl From<Unread> for Refusal {
     }
 }
 
-/// Reads a line that is to run in the workspace.
+/// Reads a line that is to run in the workspace, which is the top of a
+/// repository when `top` has its real path.
 ///
 /// # Errors
 /// When what it runs cannot be said.
-pub(crate) fn analyse(line: &str, workspace: &Path) -> Result<Analysis, Unread> {
+pub(crate) fn analyse(
+    line: &str,
+    workspace: &Path,
+    top: Option<&Path>,
+) -> Result<Analysis, Unread> {
     let script = parse(line, 0)?;
     if script.statements.is_empty() {
         return Ok(refuse("it is empty")?);
     }
     let go = |jumps: bool| {
-        let mut walker = Walker::new(jumps);
+        let mut walker = Walker::new(jumps, top);
+        walker.workspace = Some(workspace.to_owned());
         let mut state = State::new(workspace);
         let outcome = walker.script(&script, &mut state);
         let outcome = outcome.and_then(|()| walker.afterwards(&state));
@@ -271,7 +321,7 @@ pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
 /// # Errors
 /// When what it runs cannot be said.
 pub fn simple_commands(line: &str) -> Result<Vec<Vec<String>>, Refusal> {
-    let analysis = analyse(line, Path::new("/"))?;
+    let analysis = analyse(line, Path::new("/"), None)?;
     let commands = analysis
         .commands
         .into_iter()

@@ -85,7 +85,12 @@ impl Reader<'_> {
                 return Ok(Form::Assign(self.until(&["}"], quoting)?.0));
             }
         }
-        for operator in [":-", ":+", ":?", "-", "+", "?", "#", "%", "/", "^", ","] {
+        if self.eat("%") {
+            // `%%` is the same for an end without wildcards.
+            self.eat("%");
+            return Ok(Form::Cut(self.until(&["}"], quoting)?.0));
+        }
+        for operator in [":-", ":+", ":?", "-", "+", "?", "#", "/", "^", ","] {
             if self.eat(operator) {
                 return Ok(Form::Changed(self.until(&["}"], quoting)?.0));
             }

@@ -34,7 +34,10 @@ impl Walker {
         };
         match redirect.operator {
             Operator::Text => {
-                self.text(&word.pieces, state)?;
+                let text = self.text(&word.pieces, state)?;
+                for part in text.split_whitespace() {
+                    self.may_turn_out(part);
+                }
                 Ok(input)
             }
             Operator::DuplicateInput | Operator::DuplicateOutput => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::Edit;
 use super::syntax::Command;
 
 /// More directories than this are not kept apart.
@@ -13,13 +14,42 @@ const DIRECTORIES_MAX: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Known(String),
-    /// A name of a file that this glob matches, or the glob itself.
-    Names(String),
+    Names(Names),
     /// An integer.
     Number,
     /// The elements of an array.
     List(Vec<Field>),
     Unknown,
+}
+
+/// A name of a file that a glob matches, or the glob itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Names {
+    pub(super) pattern: String,
+    /// How the name is changed.
+    pub(super) edit: Edit,
+}
+
+impl Names {
+    /// The names that a field stands for.
+    pub(super) fn of(field: &Field) -> Self {
+        Self {
+            pattern: field.text.clone(),
+            edit: field.edit.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The field that stands for them, with texts before and behind.
+    pub(super) fn field(self, before: &str, behind: &str, splits: bool) -> Field {
+        let edit = self.edit.between(before, behind);
+        Field {
+            text: self.pattern,
+            glob: true,
+            splits,
+            literal: false,
+            edit: Some(edit).filter(|edit| *edit != Edit::default()),
+        }
+    }
 }
 
 /// A word after expansion.
@@ -32,6 +62,8 @@ pub(super) struct Field {
     pub(super) splits: bool,
     /// Whether it stands in the line as it is.
     pub(super) literal: bool,
+    /// How the names that a glob stands for are changed.
+    pub(super) edit: Option<Edit>,
 }
 
 impl Field {
@@ -92,6 +124,8 @@ pub(super) struct State {
     pub(super) hazy: bool,
     /// Whether standard input is a pipe or a here-document.
     pub(super) fed: bool,
+    /// The command that prints the names of files which standard input has.
+    pub(super) names: Option<Rc<Vec<String>>>,
 }
 
 impl State {
@@ -104,6 +138,7 @@ impl State {
             arguments: Some(Vec::new()),
             hazy: false,
             fed: false,
+            names: None,
         }
     }
 
@@ -117,6 +152,7 @@ impl State {
             arguments: Some(arguments),
             hazy: self.hazy || !self.values.is_empty(),
             fed: self.fed,
+            names: None,
         }
     }
 
@@ -144,6 +180,9 @@ impl State {
     pub(super) fn joined(mut self, other: &Self) -> Self {
         self.hazy |= other.hazy;
         self.fed |= other.fed;
+        if self.names != other.names {
+            self.names = None;
+        }
         let names: BTreeSet<String> = self
             .values
             .keys()

@@ -196,6 +196,8 @@ pub(super) enum Form {
     /// `${x:-word}`, `${x:+word}`, `${x:?word}`, patterns and replacements:
     /// anything that may come of the value and these pieces.
     Changed(Vec<Piece>),
+    /// `${x%word}`
+    Cut(Vec<Piece>),
     /// `${x:=word}`
     Assign(Vec<Piece>),
     /// `${x:1:2}`

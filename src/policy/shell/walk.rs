@@ -1,10 +1,10 @@
 //! Goes through a tree as bash would run it, and notes every simple command.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::state::{Field, Function, State, Value};
+use super::state::{Field, Function, Names, State, Value};
 use super::syntax::{Command, Join, Kind, Pipeline, Script, Statement, Word};
 use super::{Analysis, Outer, Refusal, names, refuse};
 
@@ -33,8 +33,14 @@ pub(super) struct Walker {
     /// Whether a jump was met.
     pub(super) met_jump: bool,
     pub(super) depth: usize,
+    /// Where the line begins.
+    pub(super) workspace: Option<PathBuf>,
+    /// The top of the repository that the workspace is.
+    pub(super) top: Option<PathBuf>,
     /// Where the last `cd` leads.
     pub(super) moved: Option<Vec<PathBuf>>,
+    /// Where the shell has been before a `cd`.
+    pub(super) visited: Vec<PathBuf>,
     /// Whether there was a `cd`.
     pub(super) moves: bool,
     /// What traps run.
@@ -44,6 +50,8 @@ pub(super) struct Walker {
     steps: usize,
     defined: Vec<(String, Rc<Command>)>,
     pub(super) called: BTreeSet<String>,
+    /// The command that prints what the unknown words are of what is looked at.
+    pub(super) named_by: Option<Rc<Vec<String>>>,
 }
 
 /// Where a pipeline may leave the shell; none when it ends it.
@@ -53,11 +61,17 @@ struct Ends {
 }
 
 impl Walker {
-    pub(super) fn new(jumps: bool) -> Self {
+    pub(super) fn new(jumps: bool, top: Option<&Path>) -> Self {
         Self {
             jumps,
+            top: top.map(Path::to_owned),
             ..Self::default()
         }
+    }
+
+    /// Whether a directory is the workspace, as named or as it is.
+    pub(super) fn is_workspace(&self, place: &PathBuf) -> bool {
+        self.top.as_ref() == Some(place) || self.workspace.as_ref() == Some(place)
     }
 
     /// Enters something nested.
@@ -161,15 +175,8 @@ impl Walker {
                 self.ends_of(only, before, state)
             }
             commands => {
-                for (at, command) in commands.iter().enumerate() {
-                    let mut part = state.clone();
-                    part.fed |= at > 0;
-                    self.command(command, &mut part)?;
-                }
-                Ends {
-                    succeeded: Some(state.clone()),
-                    failed: Some(state.clone()),
-                }
+                self.parts(commands, state)?;
+                both(state)
             }
         };
         if pipeline.negated {
@@ -207,7 +214,7 @@ impl Walker {
                 succeeded: None,
                 failed: None,
             },
-            Some("cd") => {
+            Some("cd" | "pushd" | "popd") => {
                 let mut succeeded = after.clone();
                 if let Some(moved) = self.moved.take() {
                     succeeded.directories = moved;
@@ -223,13 +230,17 @@ impl Walker {
 
     pub(super) fn command(&mut self, command: &Command, state: &mut State) -> Result<(), Refusal> {
         self.step()?;
-        let mut inside = state.fed;
+        let mut replaced = false;
         for redirect in &command.redirections {
-            inside |= self.redirect(redirect, state)?;
+            replaced |= self.redirect(redirect, state)?;
         }
-        let outside = std::mem::replace(&mut state.fed, inside);
+        let outside = (state.fed, state.names.clone());
+        if replaced {
+            state.fed = true;
+            state.names = None;
+        }
         self.deeper(|walker| walker.kind(&command.kind, state))?;
-        state.fed = outside;
+        (state.fed, state.names) = outside;
         Ok(())
     }
 
@@ -335,7 +346,7 @@ impl Walker {
         for field in fields {
             let value = match field.known() {
                 Some(text) => Value::Known(text.to_owned()),
-                None if field.glob && !field.splits => Value::Names(field.text.clone()),
+                None if field.glob && !field.splits => Value::Names(Names::of(&field)),
                 None => Value::Unknown,
             };
             if matches!(value, Value::Known(_)) {
@@ -432,6 +443,9 @@ impl Walker {
         }
         if known.is_some_and(|text| text.len() > VALUE_BYTES_MAX) {
             return refuse(format!("the value of `{name}` grows too long"));
+        }
+        if let Some(text) = known {
+            self.may_turn_out(text);
         }
         let value = if self.may_be_left_out() || state.frozen.contains(name) {
             match state.values.get(name) {

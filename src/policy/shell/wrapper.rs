@@ -1,11 +1,13 @@
 //! Programs that run others: what they run is looked at as if it stood there
 //! itself, to any depth.
 
+use std::rc::Rc;
+
 use super::calls::Notes;
 use super::plain::is_name;
 use super::state::{Field, State};
 use super::walk::Walker;
-use super::{Refusal, UNKNOWN, names, refuse};
+use super::{Opening, Refusal, UNKNOWN, names, refuse};
 
 /// How a program that runs another takes its arguments. Lists are separated
 /// by `, `; an option that is in none of them is not looked through.
@@ -162,7 +164,9 @@ impl Walker {
         if SHELLS.contains(&base) {
             return self.shell(base, fields, state);
         }
-        if OTHER_SHELLS.contains(&base) && state.fed && fields.len() == 1 {
+        if matches!(base, "at" | "batch") && state.fed
+            || OTHER_SHELLS.contains(&base) && state.fed && fields.len() == 1
+        {
             return refuse(format!("`{base}` reads its program from standard input"));
         }
         if matches!(base, "find" | "gfind") {
@@ -197,10 +201,25 @@ impl Walker {
             return Ok(false);
         }
         self.note(fields, None, Notes::Free, state);
+        let mut named_by = self.named_by.clone();
+        if base.ends_with("xargs") {
+            named_by = state.names.clone();
+            if let Some(file) = argument_file(fields.get(..at).unwrap_or_default()) {
+                named_by = None;
+                let opening = Opening {
+                    path: file,
+                    writes: false,
+                    directories: state.directories.clone(),
+                };
+                self.analysis.openings.push(opening);
+            }
+        }
+        let outside = std::mem::replace(&mut self.named_by, named_by);
         self.inside(fields, Some(at), |walker| match base {
             "command" | "builtin" => walker.run(&inner, &[], state),
             _ => walker.program(&inner, &mut state.clone()),
         })?;
+        self.named_by = outside;
         Ok(true)
     }
 
@@ -255,7 +274,9 @@ impl Walker {
         let arguments = fields.get(at + 2..).unwrap_or_default().to_vec();
         let mut inner = state.child(arguments);
         self.note(fields, None, Notes::Free, state);
+        let outside = self.named_by.take();
         self.inside(fields, None, |walker| walker.nested_text(&text, &mut inner))?;
+        self.named_by = outside;
         Ok(true)
     }
 
@@ -302,11 +323,13 @@ impl Walker {
         if commands.is_empty() {
             return Ok(false);
         }
-        self.note(fields, Some(own), Notes::Judged, state);
+        self.note(fields, Some(own.clone()), Notes::Judged, state);
+        let outside = self.named_by.replace(Rc::new(own));
         for command in commands {
             let mut inner = state.clone();
             self.inside(fields, None, |walker| walker.program(&command, &mut inner))?;
         }
+        self.named_by = outside;
         Ok(true)
     }
 }
@@ -324,6 +347,24 @@ fn root_of(fields: &[Field]) -> String {
         [only] if only.known().is_some() => only.text.clone(),
         _ => UNKNOWN.to_string(),
     }
+}
+
+/// The file that `xargs` reads instead of its input.
+fn argument_file(options: &[Field]) -> Option<String> {
+    options.iter().enumerate().find_map(|(at, field)| {
+        let text = field.text.as_str();
+        let stuck = match text.strip_prefix("--arg-file") {
+            Some(long) => long.strip_prefix('=').unwrap_or(long),
+            None => text.strip_prefix('-').and_then(|letters| {
+                let at = letters.find(|c| "ILnPsdEa".contains(c))?;
+                letters.get(at..)?.strip_prefix('a')
+            })?,
+        };
+        match stuck {
+            "" => options.get(at + 1).map(|next| next.text.clone()),
+            stuck => Some(stuck.to_owned()),
+        }
+    })
 }
 
 /// What `xargs` runs: with its input behind, or in the place of a mark.
