@@ -28,7 +28,7 @@ pub(super) enum Judged<'a> {
         kind: PathAccess,
         text: String,
     },
-    Exec(Exec),
+    Exec(Box<Exec>),
     Named(&'a Access),
 }
 
@@ -97,7 +97,8 @@ impl Policy {
                             .iter()
                             .flat_map(|opening| self.opening(opening)),
                     );
-                    judged.extend(line.commands.into_iter().map(Judged::Exec));
+                    let commands = line.commands.into_iter().map(Box::new);
+                    judged.extend(commands.map(Judged::Exec));
                 }
                 Access::Network(_)
                 | Access::Server { .. }

@@ -40,7 +40,7 @@ fn names_printed(fields: &[Field], before: Option<Rc<Vec<String>>>) -> Option<Rc
         "grep" | "egrep" | "fgrep" => {
             let other =
                 |word: &&str| word.starts_with('-') && word.contains(['r', 'R', 'f', 'd', 'e']);
-            operands.clone().count() == 1 && !arguments.iter().any(|word| other(word))
+            operands.clone().count() == 1 && !arguments.iter().any(other)
         }
         "tr" => matches!(arguments, ["\\n", "\\0"]),
         _ => false,

@@ -17,7 +17,9 @@ pub fn noting(place: &str) -> String {
     )
 }
 
-/// The words of every command that was noted.
+/// The words of every command that was noted, without the programs `[`, `test`,
+/// `true` and `false`: like the builtins of these names they only compute, and
+/// need no rule.
 pub fn noted(text: &str) -> Vec<Vec<String>> {
     let commands = text.split_terminator(COMMAND_END);
     let word = |word: &str| word.replace(LINE_END, "\n");
@@ -29,6 +31,10 @@ pub fn noted(text: &str) -> Vec<Vec<String>> {
             ran.remove(0);
         }
     }
+    commands.retain(|ran| {
+        let program = ran.first().map(String::as_str);
+        !matches!(program, Some("[" | "test" | "true" | "false"))
+    });
     commands
 }
 
