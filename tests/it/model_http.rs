@@ -24,9 +24,14 @@ fn model(base_url: &str) -> Model {
 }
 
 fn client(base_url: &str) -> Client {
+    waiting(base_url, Duration::from_secs(60))
+}
+
+/// A client that gives up after so long without a word.
+fn waiting(base_url: &str, most: Duration) -> Client {
     let mut options = ClientOptions::new(Activity::new());
-    options.idle_timeout = Duration::from_millis(300);
-    options.header_timeout = Duration::from_millis(600);
+    options.idle_timeout = most;
+    options.header_timeout = most;
     // With a line break at its end, as keys from files have.
     Client::http(model(base_url), Some(format!("{KEY}\n")), options).expect("a client")
 }
@@ -64,7 +69,8 @@ async fn raw(bytes: &'static [u8], stall: bool) -> Result<AssistantMessage, Mode
             std::future::pending::<()>().await;
         }
     };
-    let client = client(&format!("http://{address}/v1"));
+    let most = if stall { 300 } else { 60_000 };
+    let client = waiting(&format!("http://{address}/v1"), Duration::from_millis(most));
     let calling = call(&client);
     tokio::pin!(calling);
     tokio::select! {
