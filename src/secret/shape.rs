@@ -109,7 +109,7 @@ const PASSWORD_CHARS_MIN: usize = 8;
 /// A shorter login that is one word may be a name.
 const LOGIN_CHARS_MIN: usize = 20;
 /// What may stand between a label and its credential, and how much of it.
-const GAP: &[u8] = b" \t\"'\\=:";
+const GAP: &[u8] = b" \t\"'=:";
 const GAP_MAX: usize = 8;
 
 /// The most bytes of a private key; a 16,384-bit one has 13,000.
@@ -210,7 +210,7 @@ impl Shape {
             return open_if(self.start.as_bytes().starts_with(text));
         };
         let gap = match self.role {
-            Role::Label => run_of(rest, |byte| GAP.contains(&byte)),
+            Role::Label => label_gap(rest),
             Role::Part => 0,
         };
         let body = rest.get(gap..).unwrap_or_default();
@@ -321,6 +321,22 @@ fn escaped_break(rest: &[u8], go_on: Inside) -> Verdict {
         Some(b'n' | b'r' | b't') => Verdict::Yes(go_on),
         Some(_) => Verdict::No,
         None => Verdict::Open,
+    }
+}
+
+/// The length of what stands between a label and its credential. A backslash
+/// belongs to it before a quote only: that of a `\n` must keep its letter.
+fn label_gap(text: &[u8]) -> usize {
+    let mut gap = 0;
+    loop {
+        let rest = text.get(gap..).unwrap_or_default();
+        let backslashes = run_of(rest, |byte| byte == b'\\');
+        gap += match rest.get(backslashes) {
+            Some(b'"' | b'\'') => backslashes + 1,
+            Some(byte) if backslashes == 0 && GAP.contains(byte) => 1,
+            Some(_) => return gap,
+            None => return text.len(),
+        };
     }
 }
 

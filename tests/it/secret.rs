@@ -226,6 +226,28 @@ fn a_line_of_json_stays_json() {
     }
 }
 
+/// What stands behind a label in the next line is none of its own.
+#[test]
+fn a_label_at_the_end_of_a_line_leaves_the_line_break() {
+    let none = Redactor::default();
+    let key = token("", 40);
+    for label in [
+        "Bearer ",
+        "aws_secret_access_key =",
+        "sig=",
+        "PRIVATE-TOKEN:",
+    ] {
+        for text in [format!("{label}\n{key}"), format!("{label}\t\n {key}")] {
+            let line = serde_json::json!({ "a": text, "b": 1 }).to_string();
+            check(&none, &line, &line);
+            let twice = serde_json::json!({ "c": line }).to_string();
+            check(&none, &twice, &twice);
+        }
+        let quoted = serde_json::json!({ "a": format!("{label}\"{key}\"") }).to_string();
+        check(&none, &quoted, &quoted.replace(&key, "***"));
+    }
+}
+
 #[test]
 fn a_stream_holds_back_little() {
     let mut stream = knows(&["hunter2hunter2"]).stream();
