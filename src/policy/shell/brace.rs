@@ -40,7 +40,24 @@ pub(super) fn expand(pieces: &[Piece]) -> Result<Vec<Vec<Piece>>, Refusal> {
     }
     let mut made = 0;
     let words = alternatives(&atoms, &mut made)?;
+    let expands = words.len() > 1 || words.iter().any(|word| word.len() != atoms.len());
+    if expands && words.iter().any(|word| lengthens_name(word)) {
+        return refuse("braces may make the name of a variable longer");
+    }
     Ok(words.into_iter().map(rejoin).collect())
+}
+
+/// Whether a variable without braces of its own gets to stand before a letter:
+/// bash looks for variables afterwards, and `$v{a,b}` is `$va $vb`.
+fn lengthens_name(atoms: &[Atom]) -> bool {
+    atoms.windows(2).any(|pair| match pair {
+        [Atom::Piece(Piece::Parameter(parameter)), Atom::Char(next)] => {
+            !parameter.quoted
+                && !parameter.name.starts_with(|c: char| c.is_ascii_digit())
+                && (next.is_ascii_alphanumeric() || *next == '_')
+        }
+        _ => false,
+    })
 }
 
 fn alternatives(atoms: &[Atom], made: &mut usize) -> Result<Vec<Vec<Atom>>, Refusal> {

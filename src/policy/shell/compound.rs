@@ -14,6 +14,7 @@ impl Reader<'_> {
             return Ok(Some(Kind::Arithmetic(self.arithmetic()?)));
         }
         if self.eat("(") {
+            self.no_continuation()?;
             let script = self.script(&[])?;
             if !self.eat(")") {
                 return refuse("a subshell is not closed");

@@ -2,7 +2,7 @@
 
 use super::builtin;
 use super::state::{Field, Names, State, Value};
-use super::syntax::{Form, Parameter, Piece, Script, Word, is_glob};
+use super::syntax::{Form, Kind, Operator, Parameter, Piece, Script, Word, is_glob};
 use super::walk::Walker;
 use super::{Edit, NUMBER, Refusal, UNKNOWN, brace, refuse};
 
@@ -295,7 +295,24 @@ impl Walker {
         if !statement.rest.is_empty() || statement.background {
             return Ok(Value::Unknown);
         }
-        let alone = statement.first.commands.len() == 1;
+        // What stands in a function, a group or a branch may print more, or
+        // nothing, and so may what is redirected.
+        let [before @ .., command] = statement.first.commands.as_slice() else {
+            return Ok(Value::Unknown);
+        };
+        let Kind::Simple { words, .. } = &command.kind else {
+            return Ok(Value::Unknown);
+        };
+        let program = words.first().and_then(Word::bare);
+        let itself = last
+            .first()
+            .is_some_and(|first| program == Some(first.text.as_str()));
+        let redefined = program.is_some_and(|program| inner.functions.contains_key(program));
+        let mut redirections = command.redirections.iter();
+        if !itself || redefined || !redirections.all(|one| one.operator == Operator::Read) {
+            return Ok(Value::Unknown);
+        }
+        let alone = before.is_empty() && command.redirections.is_empty();
         if let Some(top) = self
             .top
             .as_ref()

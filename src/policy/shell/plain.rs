@@ -24,14 +24,19 @@ impl Reader<'_> {
                 redirections.push(redirection);
                 continue;
             }
+            let from = self.at;
             let Some(mut word) = self.word(Within::Command)? else {
                 break;
             };
+            let raw = self.text.get(from..self.at).unwrap_or_default();
+            let declares = words
+                .first()
+                .and_then(Word::bare)
+                .is_some_and(|word| DECLARING.contains(&word));
+            if (words.is_empty() || declares) && opens_subscript(&word) {
+                return refuse("a subscript has a blank or a quote in it");
+            }
             if self.peek() == Some('(') {
-                let declares = words
-                    .first()
-                    .and_then(Word::bare)
-                    .is_some_and(|word| DECLARING.contains(&word));
                 if is_array_begin(&word) && (words.is_empty() || declares) {
                     self.at += 1;
                     word.array = Some(Rc::new(self.elements()?));
@@ -43,6 +48,10 @@ impl Reader<'_> {
             }
             match split_assignment(&word)? {
                 Some(assignment) if words.is_empty() => assignments.push(assignment),
+                // It may be a keyword, which bash joins before it looks for one.
+                _ if words.is_empty() && raw.trim_end_matches("\\\n").contains("\\\n") => {
+                    return refuse("the name of a command goes on in another line");
+                }
                 _ => words.push(word),
             }
         }
@@ -72,15 +81,30 @@ impl Reader<'_> {
         })
     }
 
+    /// The elements, when nothing is joined to their array: what is belongs to
+    /// the assignment, and is not the command.
+    fn array_ends(&self, elements: Vec<Word>) -> Result<Vec<Word>, Refusal> {
+        let rest = self.rest();
+        let ends =
+            rest.is_empty() || rest.starts_with([' ', '\t', '\n', ';', '&', '|', '<', '>', ')']);
+        match ends && !rest.starts_with("<(") && !rest.starts_with(">(") {
+            true => Ok(elements),
+            false => refuse("something is joined to an array"),
+        }
+    }
+
     /// The elements of an array, up to the `)`.
     fn elements(&mut self) -> Result<Vec<Word>, Refusal> {
         let mut elements = Vec::new();
         loop {
             self.skip_lines()?;
             if self.eat(")") {
-                return Ok(elements);
+                return self.array_ends(elements);
             }
             match self.word(Within::Command)? {
+                Some(word) if opens_subscript(&word) => {
+                    return refuse("a subscript has a blank or a quote in it");
+                }
                 Some(word) => elements.push(word),
                 None => return refuse("an array is not closed"),
             }
@@ -89,6 +113,24 @@ impl Reader<'_> {
 }
 
 /// Whether a word is `name=` or `name+=`, which a parenthesis may follow.
+/// Whether bash may read on for the `]` of `name[`, or of an element's `[`, and
+/// past blanks and all else that ends a word.
+fn opens_subscript(word: &Word) -> bool {
+    let plain = |piece: &Piece| match piece {
+        Piece::Text {
+            text,
+            quoted: false,
+        } => text.clone(),
+        _ => String::new(),
+    };
+    let text: String = word.pieces.iter().map(plain).collect();
+    let is_test = matches!(word.bare(), Some("[" | "[["));
+    let named = text.split_once('[').map(|(name, _)| name);
+    !is_test
+        && named.is_some_and(|name| name.is_empty() || is_name(name))
+        && text.matches('[').count() > text.matches(']').count()
+}
+
 fn is_array_begin(word: &Word) -> bool {
     word.bare().is_some_and(|text| {
         let name = text

@@ -105,7 +105,10 @@ impl<'a> Reader<'a> {
                     .rest()
                     .get(1..)
                     .is_some_and(|rest| rest.starts_with('('));
-            if process && within == Within::Command {
+            if process && within == Within::Pattern {
+                return refuse("a pattern has a process substitution in it");
+            }
+            if process {
                 self.at += 2;
                 pieces.push(Piece::Process(Rc::new(self.nested_script()?)));
                 continue;
@@ -212,9 +215,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Bash takes `\` and a line break out before it reads: what stands on both
+    /// sides of them is one.
+    pub(super) fn no_continuation(&self) -> Result<(), Refusal> {
+        match self.rest().starts_with("\\\n") {
+            true => refuse("a line break with a backslash stands within a `$` or `(`"),
+            false => Ok(()),
+        }
+    }
+
     /// What follows a `$`.
     pub(super) fn dollar(&mut self, pieces: &mut Pieces, quoting: Quoting) -> Result<(), Refusal> {
         let quoted = quoting != Quoting::None;
+        self.no_continuation()?;
         match self.peek() {
             Some('\'') if !quoted => {
                 self.at += 1;
@@ -231,6 +244,7 @@ impl<'a> Reader<'a> {
             }
             Some('(') => {
                 self.at += 1;
+                self.no_continuation()?;
                 let script = Rc::new(self.nested_script()?);
                 pieces.push(Piece::Substitution { script, quoted });
             }
@@ -242,6 +256,7 @@ impl<'a> Reader<'a> {
             }
             _ => match self.parameter_name() {
                 Some(parameter) => {
+                    self.no_continuation()?;
                     pieces.push(Piece::Parameter(Rc::new(super::syntax::Parameter {
                         quoted,
                         ..parameter
