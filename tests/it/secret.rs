@@ -230,7 +230,7 @@ fn a_line_of_json_stays_json() {
 #[test]
 fn a_label_at_the_end_of_a_line_leaves_the_line_break() {
     let none = Redactor::default();
-    let key = token("", 40);
+    let key = token("", 44);
     for label in [
         "Bearer ",
         "aws_secret_access_key =",

@@ -232,6 +232,9 @@ impl Reader<'_> {
                 }
                 return Ok(Kind::Test(words));
             }
+            if self.rest().starts_with("<(") || self.rest().starts_with(">(") {
+                return refuse("a `[[` has a process substitution in it");
+            }
             let operators = ["&&", "||", "(", ")", "<", ">"];
             if let Some(operator) = operators.iter().find(|operator| self.eat(operator)) {
                 words.push(operator_word(operator));
