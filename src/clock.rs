@@ -81,8 +81,8 @@ pub async fn until(at: Option<Instant>) {
     }
 }
 
-/// Blocks the thread for `duration`. Only for the very end of a run, when no
-/// runtime turns any more.
+/// Blocks the thread for `duration`. Only for a few milliseconds, and for the very
+/// end of a run, when no runtime turns any more.
 #[expect(clippy::disallowed_methods, reason = "the one blocking sleep")]
 pub fn pause(duration: Duration) {
     std::thread::sleep(duration);

@@ -5,11 +5,13 @@
 mod door;
 mod folder;
 mod host;
+mod removal;
 mod walk;
 
 pub use door::{Entry, OpenFile, open_judged, open_stepwise};
 pub use folder::{Draft, Folder, Kind, Name, create_private, look, open_below};
 pub use host::{HostError, host_of};
+pub use removal::remove;
 pub use walk::{Hidden, Ignoring, Met, Walk, WalkOptions};
 
 use std::path::PathBuf;

@@ -18,6 +18,10 @@ pub trait Confinement: Debug + Send + Sync {
     /// Whether the thread that starts a command is to be bound.
     fn binds_thread(&self) -> bool;
 
+    /// Keeps the signals of the calling thread to what it starts, for good, and says
+    /// whether that can be had. Asked of a thread that starts the bound one.
+    fn fence_thread(&self) -> bool;
+
     /// Binds the calling thread and all that it starts, for good.
     ///
     /// # Errors

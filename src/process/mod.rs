@@ -3,6 +3,7 @@
 
 mod capture;
 mod confinement;
+mod fence;
 mod harden;
 mod inherit;
 mod phase;
@@ -24,6 +25,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
+use self::fence::Fence;
 use self::phase::Phase;
 use self::spawn::Input;
 use self::sweep::Left;
@@ -127,11 +129,14 @@ pub struct SpawnError {
 
 /// A running process with its group.
 ///
-/// Dropping it kills the group and what escaped from it, without waiting.
+/// Dropping it kills the group and what escaped from it. It waits for their end, 2 s
+/// at most, only where what they did is undone.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     group: Pid,
+    /// What ends everything that it became, where the kernel has that.
+    fence: Option<Fence>,
     leader: Leader,
     processes_max: Option<u64>,
     confinement: Option<Arc<dyn Confinement>>,
@@ -177,6 +182,7 @@ impl Process {
         Ok(Self {
             child: started.child,
             group: started.group,
+            fence: started.fence,
             leader: started.leader,
             processes_max,
             confinement,
@@ -390,7 +396,7 @@ impl Process {
     /// them could become more meanwhile.
     fn count(&mut self, deadline: Option<Instant>) {
         let most = self.processes_max.unwrap_or(u64::MAX);
-        if sweep::count_below(self.group, most) <= most {
+        if sweep::count(self.group, &self.marker, most) <= most {
             let count_at = Some(clock::monotonic() + COUNT_PAUSE);
             self.phase = Phase::Running { deadline, count_at };
             return;
@@ -414,6 +420,9 @@ impl Process {
         }
         // An error says that the group is gone, which is what is wanted.
         let _ = rustix::process::kill_process_group(self.group, signal);
+        if let (Some(fence), Signal::KILL) = (&self.fence, signal) {
+            fence.kill();
+        }
     }
 }
 
@@ -422,7 +431,18 @@ impl Drop for Process {
         if !matches!(self.phase, Phase::Ended(_)) {
             self.signal(Signal::KILL);
             sweep::forget(self.group);
-            sweep::pass(&self.marker);
+            // What is undone must not be done again by what is still dying.
+            let rounds = if self.confinement.is_some() {
+                SWEEPS_MAX
+            } else {
+                1
+            };
+            for _ in 0..rounds {
+                if sweep::pass(&self.marker) == Left::Nothing {
+                    break;
+                }
+                clock::pause(SWEEP_PAUSE);
+            }
             self.settle();
         }
     }

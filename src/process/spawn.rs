@@ -17,6 +17,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Handle;
 
 use super::confinement::{Confinement, Leader, Wrapped};
+use super::fence::Fence;
 use super::{CommandSpec, SpawnError, Streams, sweep};
 use crate::clock;
 
@@ -29,6 +30,8 @@ const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) group: Pid,
+    /// Where there is one.
+    pub(super) fence: Option<Fence>,
     pub(super) leader: Leader,
     pub(super) marker: String,
     pub(super) input: Option<Input>,
@@ -89,10 +92,12 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     };
     let handed = wrapped.handed;
     let started = match confinement.filter(|confinement| confinement.binds_thread()) {
-        Some(confinement) => start_bound(command, handed, confinement),
-        None => sweep::start(&mut command, &handed),
+        Some(confinement) => start_bound(command, handed, confinement, marker.clone()),
+        None => {
+            sweep::start(&mut command, &handed, &marker).map(|(child, group)| (child, group, None))
+        }
     };
-    let (mut child, group) = started.map_err(|error| explained(error, &program))?;
+    let (mut child, group, fence) = started.map_err(|error| explained(error, &program))?;
     let input = spec.stdin.and_then(|bytes| {
         let pipe = child.stdin.take()?;
         Some(Input {
@@ -104,6 +109,7 @@ fn try_start(spec: CommandSpec) -> io::Result<Started> {
     Ok(Started {
         child,
         group,
+        fence,
         leader: wrapped.leader,
         marker,
         input,
@@ -122,20 +128,34 @@ fn exists(cwd: &Path) -> io::Result<()> {
 
 /// Starts it from a thread that is bound for good and ends with that: what binds
 /// a thread is passed on to what it starts, and nothing has to happen between
-/// the fork and the program.
+/// the fork and the program. The thread before it stays, where it is fenced in, to
+/// end what was started.
 fn start_bound(
     mut command: Command,
     handed: Vec<OwnedFd>,
     confinement: Arc<dyn Confinement>,
-) -> io::Result<(Child, Pid)> {
+    mark: String,
+) -> io::Result<(Child, Pid, Option<Fence>)> {
     let runtime = Handle::current();
-    let bound = std::thread::Builder::new().spawn(move || {
-        let _inside = runtime.enter();
-        confinement.bind_thread()?;
-        sweep::start(&mut command, &handed)
+    let (fence, orders) = Fence::new();
+    let (tell, told) = std::sync::mpsc::channel();
+    let panicked = || io::Error::other("the thread that starts it panicked");
+    std::thread::Builder::new().spawn(move || {
+        let fenced = confinement.fence_thread();
+        let bound = std::thread::Builder::new().spawn(move || {
+            let _inside = runtime.enter();
+            confinement.bind_thread()?;
+            sweep::start(&mut command, &handed, &mark)
+        });
+        let started = bound.and_then(|bound| bound.join().map_err(|_| panicked())?);
+        let serves = fenced && started.is_ok();
+        let heard = tell.send(started.map(|started| (started, fenced)));
+        if serves && heard.is_ok() {
+            orders.serve();
+        }
     })?;
-    let panicked = |_| io::Error::other("the thread that starts it panicked");
-    bound.join().map_err(panicked)?
+    let ((child, group), fenced) = told.recv().map_err(|_| panicked())??;
+    Ok((child, group, fenced.then_some(fence)))
 }
 
 #[expect(

@@ -7,7 +7,7 @@
 //! program that embeds the library and has children of its own, only processes
 //! with the command's mark are touched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,8 +23,19 @@ use crate::clock;
 
 /// The children that this process had before it adopted orphans: not ours to end.
 static SPARED: OnceLock<Vec<Pid>> = OnceLock::new();
-/// The leaders of the commands that run now.
-static LIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// The commands that run now.
+static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
+/// The pauses between two looks for a mark, and how many there are: a program that
+/// is just being loaded shows none for a moment.
+const LOOK_PAUSE: Duration = Duration::from_millis(1);
+const LOOKS: u32 = 3;
+
+/// A command that runs.
+#[derive(Debug)]
+struct Live {
+    leader: Pid,
+    mark: String,
+}
 
 /// Whether a sweep saw anything alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +73,9 @@ pub fn adopt_orphans() {
 /// Blocks for 2 s at most, and only while something is alive.
 pub fn kill_all_children() {
     for _ in 0..400 {
-        let groups = std::mem::take(&mut *live());
-        for group in groups {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        let commands = std::mem::take(&mut *live());
+        for command in commands {
+            let _ = rustix::process::kill_process_group(command.leader, Signal::KILL);
         }
         if SPARED.get().is_none() || pass("") == Left::Nothing {
             return;
@@ -76,7 +87,11 @@ pub fn kill_all_children() {
 /// Starts a command and notes its leader, so that no sweep of another command
 /// takes it for an orphan. One starts at a time, so that no other gets what is
 /// `handed` to this one.
-pub(super) fn start(command: &mut Command, handed: &[OwnedFd]) -> io::Result<(Child, Pid)> {
+pub(super) fn start(
+    command: &mut Command,
+    handed: &[OwnedFd],
+    mark: &str,
+) -> io::Result<(Child, Pid)> {
     let mut live = live();
     for descriptor in handed {
         rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
@@ -91,32 +106,59 @@ pub(super) fn start(command: &mut Command, handed: &[OwnedFd]) -> io::Result<(Ch
         .and_then(|id| i32::try_from(id).ok())
         .and_then(Pid::from_raw)
         .ok_or_else(|| io::Error::other("the process has no id"))?;
-    live.push(pid);
+    live.push(Live {
+        leader: pid,
+        mark: mark.to_owned(),
+    });
     Ok((child, pid))
 }
 
 /// The command of this leader runs no more.
 pub(super) fn forget(leader: Pid) {
-    live().retain(|one| *one != leader);
+    live().retain(|one| one.leader != leader);
 }
 
-/// How many processes there are at and below a leader; counting ends soon after
-/// `enough`.
-pub(super) fn count_below(leader: Pid, enough: u64) -> u64 {
+/// How many processes a command with this leader and mark is, with those that left
+/// it; counting ends soon after `enough`.
+pub(super) fn count(leader: Pid, mark: &str, enough: u64) -> u64 {
     let table = match children_of(leader) {
         None => parents(),
         Some(_) => HashMap::new(),
     };
-    let mut count = 0;
-    let mut open = vec![leader];
-    while let Some(parent) = open.pop()
-        && count <= enough
+    let mut counted = HashSet::new();
+    let mut open = left_behind(mark);
+    open.push(leader);
+    while let Some(pid) = open.pop()
+        && counted.len() as u64 <= enough
     {
-        count += 1;
-        let children = children_of(parent).or_else(|| table.get(&parent).cloned());
-        open.extend(children.unwrap_or_default());
+        if counted.insert(pid) {
+            let children = children_of(pid).or_else(|| table.get(&pid).cloned());
+            open.extend(children.unwrap_or_default());
+        }
     }
-    count
+    counted.len() as u64
+}
+
+/// The living processes that left the command with this mark. Those that hide whose
+/// they are count for every command.
+fn left_behind(mark: &str) -> Vec<Pid> {
+    let Some(spared) = SPARED.get() else {
+        return all_pids().filter(|pid| is_marked(*pid, mark)).collect();
+    };
+    let live = live();
+    let others: Vec<&Live> = live.iter().filter(|one| one.mark != mark).collect();
+    let orphans = descendants(&known(&live, spared));
+    let orphans = orphans.into_iter().filter(|one| one.child && !reap(one));
+    orphans
+        .map(|one| one.pid)
+        .filter(|pid| !others.iter().any(|other| is_marked(*pid, &other.mark)))
+        .collect()
+}
+
+/// Who is not looked at: the leaders, and the children that we had before.
+fn known(live: &[Live], spared: &[Pid]) -> Vec<Pid> {
+    let leaders = live.iter().map(|one| one.leader);
+    leaders.chain(spared.iter().copied()).collect()
 }
 
 /// Tells the sessions below a leader that stays itself.
@@ -132,7 +174,7 @@ pub(super) fn group_lives(group: Pid) -> bool {
     if SPARED.get().is_some() {
         // A dead member that nobody reaped still counts for the kernel.
         let live = live();
-        for one in descendants(&live) {
+        for one in descendants(&known(&live, &[])) {
             reap(&one);
         }
     }
@@ -152,15 +194,15 @@ fn pass_over_descendants(spared: &[Pid], mark: &str) -> Left {
     if live.is_empty() && !has_children() {
         return Left::Nothing;
     }
-    let mut known = live.clone();
-    known.extend_from_slice(spared);
     let mut left = Left::Nothing;
-    for one in descendants(&known) {
+    for one in descendants(&known(&live, spared)) {
         if reap(&one) {
             continue;
         }
-        // While no other command runs, whatever is below us is this one's.
-        if live.is_empty() || is_marked(one.pid, mark) {
+        // While no other command runs, whatever is below us is this one's. Else an
+        // orphan is, when no other command has its mark: what is below it follows.
+        let ours = live.is_empty() || is_marked(one.pid, mark);
+        if ours || (one.child && is_nobodys(one.pid, &live)) {
             kill(one.pid, || true);
             reap(&one);
             left = Left::Some;
@@ -211,6 +253,16 @@ fn has_children() -> bool {
         rustix::process::waitid(WaitId::All, look),
         Err(Errno::CHILD)
     )
+}
+
+/// Whether a process has the mark of no command that runs.
+fn is_nobodys(pid: Pid, live: &[Live]) -> bool {
+    (0..LOOKS).all(|look| {
+        if look > 0 {
+            clock::pause(LOOK_PAUSE);
+        }
+        !live.iter().any(|one| is_marked(pid, &one.mark))
+    })
 }
 
 fn is_marked(pid: Pid, mark: &str) -> bool {
@@ -288,6 +340,6 @@ fn parsed(pid: &str) -> Option<Pid> {
     pid.parse().ok().and_then(Pid::from_raw)
 }
 
-fn live() -> MutexGuard<'static, Vec<Pid>> {
+fn live() -> MutexGuard<'static, Vec<Live>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +31,7 @@ use super::resources;
 use super::response_file::ResponseFile;
 use super::resume::store_reason;
 use super::sandbox::{self, Confined, SandboxSite};
+use super::scratch::Scratch;
 use super::session_file::{self, Kept};
 use super::tape::{self, JobTape};
 use super::{RunSettings, Verdict};
@@ -61,7 +61,7 @@ struct Site {
     paths: JobPaths,
     answer: Option<ResponseFile>,
     /// Private files of the job, removed at its end.
-    scratch: TempDir,
+    scratch: Scratch,
     /// What keeps its commands in.
     confinement: Option<Arc<dyn Confinement>>,
     /// What its calls are recorded on, or answered from.
@@ -208,10 +208,7 @@ fn judge(job: &Job, outcome: Result<Answer, SessionError>, denials: u32) -> Opti
 
 /// Makes the workspace ready.
 async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Result<Site, Trouble> {
-    let scratch = tempfile::Builder::new()
-        .prefix("agent-")
-        .tempdir()
-        .map_err(|error| Trouble::new(Reason::Io, "scratch", error))?;
+    let scratch = Scratch::make().map_err(|error| Trouble::new(Reason::Io, "scratch", error))?;
     let file = job
         .response
         .as_ref()

@@ -22,6 +22,7 @@ mod resources;
 mod response_file;
 mod resume;
 mod sandbox;
+mod scratch;
 mod session_file;
 mod signal;
 mod tape;

@@ -11,12 +11,29 @@ use seccompiler::BpfProgram;
 
 use crate::process::{Leader, Wrapped};
 
+use super::exposed::{Exposed, exposed};
 use super::filter;
 use super::options::Network;
 use super::places::{Grounds, Places};
 
 /// Where bubblewrap is looked for: a place that only an administrator writes.
 const PROGRAMS: &[&str] = &["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+
+/// What sets the kernel up. The administrator of a namespace that is one outside
+/// owns these files.
+const KERNEL: &[&str] = &[
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/bus",
+    "/proc/driver",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/mtrr",
+    "/proc/scsi",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/sys",
+];
 
 /// The command of our own program that passes on.
 const FORWARD: &str = "sandbox-forward";
@@ -148,8 +165,7 @@ fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Arguments
     }
     args.one("--dev", "/dev");
     args.one("--proc", "/proc");
-    // An administrator owns these, whatever the namespace.
-    for kernel in ["/proc/sys", "/proc/sysrq-trigger", "/sys"] {
+    for kernel in KERNEL {
         args.two("--ro-bind-try", kernel, kernel);
     }
     args.bind("--bind", &grounds.private_home());
@@ -160,10 +176,7 @@ fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Arguments
     for place in inner(&places.read, &places.write) {
         args.bind("--ro-bind", place);
     }
-    protect(&mut args, grounds);
-    for secret in &places.secret {
-        hide(&mut args, secret);
-    }
+    protect(&mut args, places, grounds);
     args
 }
 
@@ -202,33 +215,28 @@ fn inner<'p>(read: &'p [PathBuf], write: &'p [PathBuf]) -> impl Iterator<Item = 
     })
 }
 
-/// Makes the protected places that are there read-only. The directories on the
-/// way become mounts too: those cannot be renamed, so that nothing else can be
-/// put in their place.
-fn protect(args: &mut Arguments, grounds: &Grounds) {
-    let there: Vec<&PathBuf> = grounds
-        .protected
+/// Makes the protected places that are there read-only, and hides what is secret.
+/// The directories on the way become mounts too: those cannot be renamed, so that
+/// nothing else can be put in their place, and the next command finds what is
+/// hidden from it where it was.
+fn protect(args: &mut Arguments, places: &Places, grounds: &Grounds) {
+    let bound = exposed(grounds.protected.iter().chain(&grounds.records), places);
+    let bound: Vec<Exposed> = bound.into_iter().filter(Exposed::can_be_bound).collect();
+    let secret = exposed(&places.secret, places);
+    let ways: BTreeSet<&Path> = bound
         .iter()
-        .chain(&grounds.records)
-        .filter(|path| {
-            path.symlink_metadata()
-                .is_ok_and(|found| !found.is_symlink())
-        })
+        .chain(&secret)
+        .flat_map(Exposed::ways)
         .collect();
-    let mut ways = BTreeSet::new();
-    for path in &there {
-        let below = path.ancestors().skip(1);
-        let below = below.take_while(|way| *way != grounds.workspace);
-        if path.starts_with(&grounds.workspace) {
-            ways.extend(below);
-        }
-    }
     // Sorted, so that what is above comes first.
     for way in ways {
         args.bind("--bind", way);
     }
-    for path in there {
-        args.bind("--ro-bind", path);
+    for one in &bound {
+        args.bind("--ro-bind", &one.path);
+    }
+    for secret in &places.secret {
+        hide(args, secret);
     }
 }
 

@@ -21,7 +21,9 @@ pub(super) enum Sockets {
     Pairs,
     /// Local sockets.
     Local,
-    /// All but raw ones.
+    /// Those of the Internet, but for raw ones.
+    Internet,
+    /// These and local ones.
     Network,
 }
 
@@ -118,6 +120,39 @@ const SIGNALS: &[i64] = &[
     libc::SYS_pidfd_open,
 ];
 
+/// Calls that set the order in which the thread in their first argument runs.
+const ORDERS: &[i64] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// The same for what their second argument says of their first: a process, a
+/// group, everything of a user; and the numbers for these.
+const PRIORITIES: &[(i64, [u64; 3])] = &[
+    (libc::SYS_setpriority, [0, 1, 2]),
+    (libc::SYS_ioprio_set, [1, 2, 3]),
+];
+
+/// Memory, messages and locks that belong to the user, not to a process: they reach
+/// other programs of his and outlive a command.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filters, in the order in which they are put on.
@@ -132,11 +167,15 @@ pub(super) fn filters(sockets: Sockets, tier: Tier) -> Result<Vec<BpfProgram>, S
         )
     })?;
     let mut refused = rules(sockets).map_err(|error| error.to_string())?;
+    // Its flags are out of a filter's sight. The C library goes on with `clone`.
+    let mut unknown = Rules::from([(libc::SYS_clone3, Vec::new())]);
     if tier == Tier::Landlock {
         spare_the_runner(&mut refused).map_err(|error| error.to_string())?;
+        refused.extend(SHARED.iter().map(|call| (*call, Vec::new())));
+        // A directory of `/proc` is a handle to its process as well, and whose it
+        // is cannot be seen. Programs go on with `kill`.
+        unknown.insert(libc::SYS_pidfd_send_signal, Vec::new());
     }
-    // Its flags are out of a filter's sight. The C library goes on with `clone`.
-    let unknown = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let program = |rules, errno: i32| {
         let errno = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)
@@ -201,12 +240,13 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
             rules.insert(libc::SYS_socket, Vec::new());
         }
         Sockets::Local => refuse(libc::SYS_socket, vec![other(0, local)?])?,
-        Sockets::Network => {
+        Sockets::Internet | Sockets::Network => {
             // Netlink tells programs of the interfaces that there are.
             let netlink = libc::AF_NETLINK.unsigned_abs().into();
-            let known = [local, internet, internet6, netlink];
-            let known: Result<Vec<_>, _> = known.map(|one| other(0, one)).into_iter().collect();
-            refuse(libc::SYS_socket, known?)?;
+            let mut known = vec![internet, internet6, netlink];
+            known.extend((sockets == Sockets::Network).then_some(local));
+            let unknown = known.into_iter().map(|one| other(0, one));
+            refuse(libc::SYS_socket, unknown.collect::<Result<_, _>>()?)?;
             for family in [internet, internet6] {
                 for raw in [libc::SOCK_RAW, SOCK_PACKET] {
                     let raw = masked(1, SOCKET_KIND, u64::from(raw.unsigned_abs()))?;
@@ -234,6 +274,19 @@ fn spare_the_runner(rules: &mut Rules) -> Result<(), seccompiler::BackendError> 
             let rule = SeccompRule::new(vec![equal(0, target.into())?])?;
             rules.entry(*call).or_default().push(rule);
         }
+    }
+    let mut refuse = |call: i64, when: Vec<SeccompCondition>| {
+        rules.entry(call).or_default().push(SeccompRule::new(when)?);
+        Ok::<_, seccompiler::BackendError>(())
+    };
+    for call in ORDERS {
+        refuse(*call, vec![equal(0, runner.into())?])?;
+    }
+    for (call, [process, of_group, of_user]) in PRIORITIES {
+        refuse(*call, vec![equal(0, *process)?, equal(1, runner.into())?])?;
+        let group = group.unsigned_abs().into();
+        refuse(*call, vec![equal(0, *of_group)?, equal(1, group)?])?;
+        refuse(*call, vec![equal(0, *of_user)?])?;
     }
     Ok(())
 }

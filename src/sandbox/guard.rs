@@ -4,53 +4,45 @@
 //! there. Landlock only ever allows: in a workspace that may be written it has
 //! no way to leave something out. There a copy of all protected files is kept,
 //! of repositories all but their objects, which nobody runs.
+//!
+//! A command may have made anything of the names, so none is trusted: every
+//! directory is opened without following a link, and what is above a protected
+//! file is put back before it.
 
-use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Tier;
-use super::places::Grounds;
+use rustix::fs::{AtFlags, Mode};
 
-/// Entries of a repository that only grow, and that nothing runs.
-const UNWATCHED: &[&str] = &["objects", "lfs"];
-/// The part of these by which a repository borrows from elsewhere.
-const BORROWED: &str = "info";
+use super::Tier;
+use super::exposed::Exposed;
+use super::kept::{Kept, Store, Watched, What};
+use super::places::Grounds;
+use crate::access::Folder;
+
+/// The most names that are told.
+const TOLD_MAX: usize = 20;
 
 /// Watches over the protected files of a workspace.
 #[derive(Debug)]
 pub(super) struct Guard {
     workspace: PathBuf,
-    roots: Vec<PathBuf>,
+    roots: Vec<Root>,
+    store: Store,
     kept: Mutex<BTreeMap<PathBuf, Kept>>,
 }
 
-/// How an entry was, and must be.
+/// A protected place.
 #[derive(Debug)]
-struct Kept {
-    what: What,
-    mark: Mark,
-}
-
-#[derive(Debug)]
-enum What {
-    File(PathBuf),
-    Directory,
-    Link(PathBuf),
-    /// Neither: a socket, a pipe. It is only missed.
-    Other,
-}
-
-/// By this a change is seen without reading: nobody sets the last at will.
-#[derive(Debug, PartialEq, Eq)]
-struct Mark {
-    inode: u64,
-    size: u64,
-    mode: u32,
-    changed: (i64, i64),
+struct Root {
+    path: PathBuf,
+    /// The directories that lead to it, which commands may rename, with the
+    /// permissions that they had; none where there was none.
+    ways: Vec<(PathBuf, Option<u32>)>,
 }
 
 impl Guard {
@@ -58,67 +50,145 @@ impl Guard {
     ///
     /// # Errors
     /// When a copy of one cannot be made.
-    pub(super) fn new(tier: Tier, grounds: &Grounds) -> io::Result<Self> {
+    pub(super) fn new(tier: Tier, grounds: &Grounds, exposed: &[Exposed]) -> io::Result<Self> {
+        let mut store = Store::new(&grounds.private)?;
+        let mut kept = BTreeMap::new();
+        let mut roots = Vec::new();
         let records = grounds.records.as_deref();
-        let below = grounds.protected.iter().filter(|path| {
-            path.starts_with(&grounds.workspace)
-                && *path != &grounds.workspace
-                && !records
-                    .is_some_and(|records| records.starts_with(path) || path.starts_with(records))
-        });
-        let unprevented = below.filter(|path| match (tier, path.symlink_metadata()) {
-            (Tier::Landlock, _) | (_, Err(_)) => true,
-            (Tier::Namespaces, Ok(found)) => found.is_symlink(),
-        });
-        let guard = Self {
-            workspace: grounds.workspace.clone(),
-            roots: unprevented.cloned().collect(),
-            kept: Mutex::default(),
+        let of_records = |path: &Path| {
+            records.is_some_and(|records| records.starts_with(path) || path.starts_with(records))
         };
-        let copies = grounds.private.join("kept");
-        let mut kept = guard.kept();
-        for root in &guard.roots {
-            for (path, found) in entries(root) {
-                let copy = copies.join(kept.len().to_string());
-                let what = keep(&path, &found, copy)?;
-                let mark = Mark::of(&found);
-                kept.insert(path, Kept { what, mark });
+        for one in exposed.iter().filter(|one| !of_records(&one.path)) {
+            if tier == Tier::Namespaces && one.can_be_bound() {
+                continue;
             }
+            store.keep(&one.path, &mut kept)?;
+            let ways = one.ways().map(|way| (way.to_owned(), mode_of(way)));
+            roots.push(Root {
+                path: one.path.clone(),
+                ways: ways.collect(),
+            });
         }
-        drop(kept);
-        Ok(guard)
+        Ok(Self {
+            workspace: grounds.workspace.clone(),
+            roots,
+            store,
+            kept: Mutex::new(kept),
+        })
     }
 
     /// Puts back what changed, and says what that was.
     pub(super) fn settle(&self) -> Vec<String> {
         let mut kept = self.kept();
-        let mut changed = Vec::new();
+        let mut changed = BTreeSet::new();
         for root in &self.roots {
-            let now: BTreeMap<PathBuf, Metadata> = entries(root).into_iter().collect();
-            // What is deeper goes first.
-            for path in now.keys().rev().filter(|path| !kept.contains_key(*path)) {
-                remove(path);
-                changed.push(path.clone());
+            if !kept.contains_key(&root.path) {
+                self.take_away(root, &mut changed);
+                continue;
             }
-            for (path, kept) in kept.range_mut(root.clone()..) {
-                if !path.starts_with(root) {
-                    break;
+            for (way, mode) in &root.ways {
+                put_back_way(way, *mode, &mut changed);
+            }
+            self.put_back(&root.path, &mut kept, &mut changed);
+        }
+        let rest = changed.len().saturating_sub(TOLD_MAX);
+        let mut told: Vec<String> = changed
+            .iter()
+            .take(TOLD_MAX)
+            .map(|path| self.told(path))
+            .collect();
+        if rest > 0 {
+            told.push(format!("and {rest} more"));
+        }
+        told
+    }
+
+    /// Removes what must not be there; and the link by which it is, when it is
+    /// somewhere else.
+    fn take_away(&self, root: &Root, changed: &mut BTreeSet<PathBuf>) {
+        if root.path.symlink_metadata().is_err() && Folder::open(parent(&root.path)).is_ok() {
+            return;
+        }
+        for (way, mode) in &root.ways {
+            let Some((folder, name)) = opened(way) else {
+                return;
+            };
+            match folder.enter(name) {
+                Ok(way) => {
+                    let _ = way.open_up();
                 }
-                let found = now.get(path);
-                if found.is_some_and(|found| Mark::of(found) == kept.mark) {
-                    continue;
+                Err(_) if root.path.symlink_metadata().is_ok() => {
+                    put_back_way(way, mode.or(Some(0o755)), changed);
                 }
-                if !kept.is_the_same(path, found) {
-                    kept.put_back(path);
-                    changed.push(path.clone());
-                }
-                if let Ok(found) = path.symlink_metadata() {
-                    kept.mark = Mark::of(&found);
+                Err(_) => return,
+            }
+        }
+        let Some((folder, name)) = opened(&root.path) else {
+            return;
+        };
+        if rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            let _ = folder.remove(name);
+            changed.insert(root.path.clone());
+        }
+    }
+
+    /// Puts back what is kept at and below `root`. What is above comes first.
+    fn put_back(
+        &self,
+        root: &Path,
+        kept: &mut BTreeMap<PathBuf, Kept>,
+        changed: &mut BTreeSet<PathBuf>,
+    ) {
+        let below: Vec<PathBuf> = kept
+            .range(root.to_path_buf()..)
+            .map(|(path, _)| path.clone())
+            .take_while(|path| path.starts_with(root))
+            .collect();
+        let mut closed = Vec::new();
+        for path in below {
+            let Some(Watched { names, mode }) = self.put_back_one(&path, kept, changed) else {
+                continue;
+            };
+            let Ok(folder) = Folder::open(&path) else {
+                continue;
+            };
+            if folder.open_up().is_ok_and(|opened| opened) {
+                closed.push((path.clone(), mode));
+            }
+            for stranger in folder.names().into_iter().flatten().flatten() {
+                let path = path.join(&stranger.name);
+                if names.includes(&stranger) && !kept.contains_key(&path) {
+                    let _ = folder.remove(&stranger.name);
+                    changed.insert(path);
                 }
             }
         }
-        changed.sort_unstable();
-        changed.iter().map(|path| self.told(path)).collect()
+        for (path, mode) in closed.into_iter().rev() {
+            let _ = Folder::open(&path).and_then(|folder| folder.set_mode(mode));
+        }
+    }
+
+    /// Puts one entry back. Gives what is watched in it when it is a directory.
+    fn put_back_one(
+        &self,
+        path: &Path,
+        kept: &mut BTreeMap<PathBuf, Kept>,
+        changed: &mut BTreeSet<PathBuf>,
+    ) -> Option<Watched> {
+        let kept = kept.get_mut(path)?;
+        let Some((folder, name)) = opened(path) else {
+            // An entry that cannot be put back is told all the same.
+            changed.insert(path.to_owned());
+            return None;
+        };
+        if !kept.is_the_same(&folder, name, &self.store) {
+            let _ = kept.put_back(&folder, name, &self.store);
+            changed.insert(path.to_owned());
+        }
+        match &kept.what {
+            What::Directory(watched) => Some(*watched),
+            What::File { .. } | What::Link(_) | What::Other => None,
+        }
     }
 
     fn told(&self, path: &Path) -> String {
@@ -134,116 +204,38 @@ impl Guard {
     }
 }
 
-impl Mark {
-    fn of(found: &Metadata) -> Self {
-        Self {
-            inode: found.ino(),
-            // That of a directory changes with what is in it, which is looked at.
-            size: if found.is_dir() { 0 } else { found.size() },
-            mode: found.mode(),
-            changed: match found.is_dir() {
-                true => (0, 0),
-                false => (found.ctime(), found.ctime_nsec()),
-            },
-        }
-    }
-}
-
-impl Kept {
-    /// Whether an entry that was touched is still what it was.
-    fn is_the_same(&self, path: &Path, found: Option<&Metadata>) -> bool {
-        let Some(found) = found.filter(|found| found.mode() == self.mark.mode) else {
-            return false;
-        };
-        match &self.what {
-            What::File(copy) => found.size() == self.mark.size && same_bytes(copy, path),
-            What::Directory | What::Other => true,
-            What::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
-        }
-    }
-
-    /// An entry that cannot be put back is told all the same.
-    fn put_back(&self, path: &Path) {
-        remove(path);
-        let _ = match &self.what {
-            What::File(copy) => fs::copy(copy, path).map(|_| ()),
-            What::Directory => fs::create_dir(path),
-            What::Link(target) => symlink(target, path),
-            What::Other => Ok(()),
-        };
-        if matches!(self.what, What::File(_) | What::Directory) {
-            let mode = fs::Permissions::from_mode(self.mark.mode & 0o7777);
-            let _ = fs::set_permissions(path, mode);
-        }
-    }
-}
-
-fn keep(path: &Path, found: &Metadata, copy: PathBuf) -> io::Result<What> {
-    Ok(if found.is_symlink() {
-        What::Link(fs::read_link(path)?)
-    } else if found.is_dir() {
-        What::Directory
-    } else if found.is_file() {
-        if let Some(above) = copy.parent() {
-            fs::create_dir_all(above)?;
-        }
-        fs::copy(path, &copy)?;
-        What::File(copy)
-    } else {
-        What::Other
-    })
-}
-
-/// What is at and below `root`, what is above first. Links are not followed.
-fn entries(root: &Path) -> Vec<(PathBuf, Metadata)> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_path_buf()];
-    while let Some(path) = open.pop() {
-        let Ok(metadata) = path.symlink_metadata() else {
-            continue;
-        };
-        if metadata.is_dir() {
-            let below = fs::read_dir(&path).into_iter().flatten().flatten();
-            open.extend(
-                below
-                    .map(|entry| entry.path())
-                    .filter(|path| is_watched(path)),
-            );
-        }
-        found.push((path, metadata));
-    }
-    found
-}
-
-/// Whether an entry of a directory is looked at: all but the objects of a
-/// repository.
-fn is_watched(path: &Path) -> bool {
-    let name = |path: &Path, names: &[&str]| {
-        path.file_name()
-            .is_some_and(|name| names.iter().any(|one| name == *one))
+/// Makes `way` a directory again, where it was one.
+fn put_back_way(way: &Path, mode: Option<u32>, changed: &mut BTreeSet<PathBuf>) {
+    let (Some((folder, name)), Some(mode)) = (opened(way), mode) else {
+        return;
     };
-    let of_repository = |directory: &Path| directory.join("HEAD").symlink_metadata().is_ok();
-    let Some(above) = path.parent() else {
-        return true;
-    };
-    if name(path, UNWATCHED) && of_repository(above) {
-        return name(path, &["objects"]);
+    if let Ok(way) = folder.enter(name) {
+        let _ = way.open_up();
+        return;
     }
-    let beneath = above.parent().is_some_and(of_repository);
-    !(beneath && name(above, UNWATCHED)) || name(path, &[BORROWED])
+    let _ = make(&folder, name, mode);
+    changed.insert(way.to_owned());
 }
 
-fn remove(path: &Path) {
-    let _ = match path.symlink_metadata() {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(_) => Ok(()),
-    };
+/// Makes a directory in the place of whatever has that name.
+pub(super) fn make(folder: &Folder, name: &OsStr, mode: u32) -> io::Result<()> {
+    folder.remove(name)?;
+    rustix::fs::mkdirat(folder, name, Mode::RWXU)?;
+    folder.enter(name)?.set_mode(mode)
 }
 
-fn same_bytes(one: &Path, other: &Path) -> bool {
-    match (fs::read(one), fs::read(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
+/// The directory that a path is in, opened without following a link, and its name
+/// there.
+fn opened(path: &Path) -> Option<(Folder, &OsStr)> {
+    let folder = Folder::open(parent(path)).ok()?;
+    Some((folder, path.file_name()?))
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn mode_of(directory: &Path) -> Option<u32> {
+    let found = directory.symlink_metadata().ok()?;
+    found.is_dir().then(|| found.mode() & 0o7777)
 }

@@ -20,14 +20,14 @@ const PROMISED: ABI = ABI::V3;
 /// What is used where it is there: devices, signals and abstract sockets.
 const WANTED: ABI = ABI::V6;
 
-/// Devices that every program may use.
+/// Devices that every program may use. The terminal is not one: it is the
+/// runner's, and who writes there could tell it anything.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
     "/dev/full",
     "/dev/random",
     "/dev/urandom",
-    "/dev/tty",
 ];
 
 /// What a thread is bound by.
@@ -144,7 +144,12 @@ fn allow_around(
     let mut rules = allow(rules, place, AccessFs::ReadDir.into())?;
     let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
     for entry in entries {
-        rules = allow_around(rules, &entry.path(), access, secret)?;
+        let path = entry.path();
+        // A link opens what it leads to.
+        let leads = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !secret.iter().any(|secret| leads.starts_with(secret)) {
+            rules = allow_around(rules, &path, access, secret)?;
+        }
     }
     Ok(rules)
 }
@@ -160,6 +165,23 @@ fn allow(
     };
     // For files the crate leaves out what is for directories only.
     rules.add_rule(PathBeneath::new(place, access))
+}
+
+/// Keeps the signals of the calling thread to what it starts, and says whether that
+/// took: kernels before 6.12 cannot.
+pub(super) fn fence_thread() -> bool {
+    let fence = || {
+        let rules = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .scope(Scope::Signal)?
+            .create()?;
+        rules.restrict_self()
+    };
+    let whole = fence().is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced);
+    // Whoever relies on this sends signals to everybody, so it is tried as well.
+    let parent = rustix::process::getppid();
+    let others = parent.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+    whole && !others
 }
 
 /// The version of Landlock that this kernel has; none when it has none, or when it

@@ -13,8 +13,10 @@
 mod bubblewrap;
 mod environment;
 mod explain;
+mod exposed;
 mod filter;
 mod guard;
+mod kept;
 mod landlock;
 mod limits;
 mod options;
@@ -189,11 +191,14 @@ impl Sandbox {
                 return Err(NO_HOSTS.to_owned());
             }
             // In namespaces loopback and local sockets reach nobody else.
-            (Network::On, ..) | (_, Tier::Namespaces, _) => Sockets::Network,
+            (Network::On, _, true) | (_, Tier::Namespaces, _) => Sockets::Network,
+            // Behind a local socket may sit a daemon that does everything.
+            (Network::On, Tier::Landlock, false) => Sockets::Internet,
             (Network::Off, Tier::Landlock, true) => Sockets::Local,
             (Network::Off, Tier::Landlock, false) => Sockets::Pairs,
         };
         let filters = filter::filters(sockets, tier)?;
+        let exposed = exposed::exposed(&grounds.protected, &places);
         let walls = match tier {
             Tier::Namespaces => {
                 Walls::Namespaces(Bubble::new(&places, &grounds, &options.network, &filters)?)
@@ -203,7 +208,7 @@ impl Sandbox {
                 Walls::Landlock(Bonds::new(&places, &private, &options.network, filters)?)
             }
         };
-        let guard = Guard::new(tier, &grounds)
+        let guard = Guard::new(tier, &grounds, &exposed)
             .map_err(|error| format!("the protected files cannot be read: {error}"))?;
         Ok(Self {
             tier,
@@ -255,6 +260,10 @@ impl Confinement for Sandbox {
 
     fn binds_thread(&self) -> bool {
         matches!(self.walls, Walls::Landlock(_))
+    }
+
+    fn fence_thread(&self) -> bool {
+        landlock::fence_thread()
     }
 
     fn bind_thread(&self) -> io::Result<()> {

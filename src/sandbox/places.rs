@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// What programs are made of and how they are set up.
@@ -24,6 +25,12 @@ const SYSTEM: &[&str] = &[
     "/var/lib/alternatives",
     "/run/current-system",
 ];
+
+/// So many settings of the machine are looked at.
+const SETTINGS_MAX: usize = 50_000;
+/// Everybody may read it; may read and search it.
+const OTHERS_READ: u32 = 0o4;
+const OTHERS_ENTER: u32 = 0o5;
 
 /// What the machine keeps to itself in these places.
 const SYSTEM_SECRETS: &[&str] = &[
@@ -74,6 +81,23 @@ const TOOL_SECRETS: &[&str] = &[
     ".gradle/gradle.properties",
     ".m2/settings.xml",
     ".m2/settings-security.xml",
+];
+
+/// Credentials below the home directory, for when it is the workspace.
+const HOME_SECRETS: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/glab-cli",
+    ".docker/config.json",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".ssh",
 ];
 
 /// What a job's commands work with.
@@ -130,11 +154,14 @@ impl Grounds {
     pub(super) fn places(&self, read: &[PathBuf], write: &[PathBuf]) -> Places {
         let mut places: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         let mut secret: Vec<PathBuf> = SYSTEM_SECRETS.iter().map(PathBuf::from).collect();
-        secret.extend(host_keys());
+        secret.extend(closed_to_others(Path::new("/etc")));
         let home = self.home.as_deref().filter(|home| home.is_absolute());
         if let Some(home) = home {
             places.extend(TOOL_HOMES.iter().map(|tool| home.join(tool)));
             secret.extend(TOOL_SECRETS.iter().map(|tool| home.join(tool)));
+            let listed: Vec<&PathBuf> = read.iter().chain(write).chain([&self.workspace]).collect();
+            let keys = HOME_SECRETS.iter().map(|name| home.join(name));
+            secret.extend(keys.filter(|key| !listed.iter().any(|place| place.starts_with(key))));
         }
         let programs = std::env::split_paths(&self.path).filter(|path| path.is_absolute());
         for directory in programs {
@@ -185,13 +212,26 @@ fn is_too_much(path: &Path, home: Option<&Path>) -> bool {
     path == Path::new("/") || Some(path) == home || path == Path::new("/tmp")
 }
 
-/// The keys by which this machine is known to others.
-fn host_keys() -> Vec<PathBuf> {
-    let entries = fs::read_dir("/etc/ssh").into_iter().flatten().flatten();
-    let keys = entries.filter(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with("ssh_host_") && name.ends_with("_key")
-    });
-    keys.map(|entry| entry.path()).collect()
+/// What the machine does not let everybody read, such as keys: commands of an
+/// administrator, to whom it belongs, are everybody.
+fn closed_to_others(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    let mut left = SETTINGS_MAX;
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            left = match left.checked_sub(1) {
+                Some(left) => left,
+                None => return found,
+            };
+            let Ok(what) = entry.metadata() else { continue };
+            let mode = what.permissions().mode();
+            if what.is_dir() && mode & OTHERS_ENTER == OTHERS_ENTER {
+                open.push(entry.path());
+            } else if what.is_dir() || (what.is_file() && mode & OTHERS_READ == 0) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found
 }

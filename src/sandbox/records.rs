@@ -2,7 +2,6 @@
 //! a command made of them is found out, so that nobody trusts them any more.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use ring::digest::{Context, SHA256};
 
 use super::Tier;
 use super::places::Grounds;
+use crate::access::{self, Entry, Folder, Kind};
 
 /// Where the runner itself makes files while a command runs.
 const OUTPUTS: &str = "tool-output";
@@ -22,9 +22,19 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Records {
     /// None where commands cannot write them.
-    root: Option<PathBuf>,
-    before: Mutex<BTreeMap<PathBuf, Seal>>,
+    root: Option<Site>,
+    /// None of what is no file.
+    before: Mutex<BTreeMap<PathBuf, Option<Seal>>>,
     broken: Mutex<Option<String>>,
+}
+
+/// Where records are.
+#[derive(Debug)]
+struct Site {
+    /// As the runner calls it.
+    named: PathBuf,
+    /// Where that led before any command ran.
+    real: PathBuf,
 }
 
 /// What a file was when the command started: it may only grow.
@@ -37,9 +47,11 @@ struct Seal {
 
 impl Records {
     pub(super) fn new(tier: Tier, grounds: &Grounds, writable: &[PathBuf]) -> Self {
-        let exposed = grounds.records.clone().filter(|records| {
-            let written = writable.iter().any(|place| records.starts_with(place));
-            tier == Tier::Landlock && written
+        let exposed = grounds.records.clone().and_then(|named| {
+            let real = named.canonicalize().unwrap_or_else(|_| named.clone());
+            let written = |path: &Path| writable.iter().any(|place| path.starts_with(place));
+            let exposed = tier == Tier::Landlock && (written(&named) || written(&real));
+            exposed.then_some(Site { named, real })
         });
         Self {
             root: exposed,
@@ -50,22 +62,26 @@ impl Records {
 
     /// Notes how the records are before a command starts.
     pub(super) fn seal(&self) {
-        let Some(root) = &self.root else { return };
+        let Some(site) = &self.root else { return };
         let mut before = lock(&self.before);
-        for (path, size) in files(root) {
-            if let Some(seal) = Seal::of(&path, size) {
-                before.insert(path, seal);
-            }
+        for (path, size) in files(&site.real) {
+            let seal = Seal::of(&path, size);
+            before.insert(path, seal);
         }
     }
 
     /// What a command made of them, when it did.
     pub(super) fn check(&self) -> Option<String> {
-        let root = self.root.as_ref()?;
+        let site = self.root.as_ref()?;
         let before = std::mem::take(&mut *lock(&self.before));
-        let now: BTreeMap<PathBuf, u64> = files(root).into_iter().collect();
-        let changed = before
+        let now: BTreeMap<PathBuf, u64> = files(&site.real).into_iter().collect();
+        let led = site.named.canonicalize();
+        let moved = (led.ok().as_ref() != Some(&site.real)).then_some(&site.named);
+        let sealed = before
             .iter()
+            .filter_map(|(path, seal)| Some((path, seal.as_ref()?)));
+        let changed = sealed
+            .into_iter()
             .find(|(path, seal)| Seal::of(path, seal.size).as_ref() != Some(*seal))
             .map(|(path, _)| path);
         let added = now.keys().find(|path| {
@@ -76,9 +92,9 @@ impl Records {
         // What the runner writes later must not go where a link leads.
         let strange = now.keys().filter(|path| path.is_symlink());
         for path in strange.filter(|path| !before.contains_key(*path)) {
-            let _ = fs::remove_file(path);
+            let _ = access::remove(path);
         }
-        let path = changed.or(added)?;
+        let path = moved.or(changed).or(added)?;
         let what = format!(
             "{} is a record of this run and was changed by a command",
             path.display()
@@ -96,12 +112,15 @@ impl Records {
 impl Seal {
     /// The first `size` bytes of a file; none when it has fewer, or is none.
     fn of(path: &Path, size: u64) -> Option<Self> {
-        let found = path.symlink_metadata().ok()?;
-        if !found.is_file() || found.size() < size {
+        let Entry::File(opened) = access::look(path).ok()? else {
+            return None;
+        };
+        let found = opened.metadata;
+        if found.size() < size {
             return None;
         }
         let mut digest = Context::new(&SHA256);
-        let mut file = File::open(path).ok()?.take(size);
+        let mut file = opened.file.take(size);
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             match file.read(&mut piece).ok()? {
@@ -117,16 +136,23 @@ impl Seal {
     }
 }
 
-/// Everything below `root` that is no directory, with its size.
+/// Everything below `root` that is no directory, with its size. Nothing is looked
+/// for where a link leads.
 fn files(root: &Path) -> Vec<(PathBuf, u64)> {
     let mut found = Vec::new();
     let mut open = vec![root.to_path_buf()];
     while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(what) if what.is_dir() => open.push(entry.path()),
-                Ok(what) => found.push((entry.path(), what.size())),
-                Err(_) => {}
+        let Ok(folder) = Folder::open(&directory) else {
+            continue;
+        };
+        for entry in folder.names().into_iter().flatten().flatten() {
+            let path = directory.join(&entry.name);
+            match entry.kind {
+                Kind::Directory => open.push(path),
+                Kind::File | Kind::Link | Kind::Special => {
+                    let size = folder.metadata(&entry.name).map(|what| what.size());
+                    found.extend(size.map(|size| (path, size)));
+                }
             }
         }
     }

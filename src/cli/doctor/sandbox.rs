@@ -87,8 +87,19 @@ fn taken(tier: Tier, shut: bool, passed_over: &[(Tier, String)]) -> Finding {
     }
 }
 
+/// From this version on, rules keep signals to a command's own processes.
+const SIGNALS_VERSION: i32 = 6;
+
 fn landlock_rules(version: Option<i32>) -> Finding {
     match version {
+        Some(version) if version < SIGNALS_VERSION => Finding::warning(
+            "landlock",
+            format!(
+                "version {version} of its rules: commands in that tier can send signals to \
+                 other processes of this user, though not to this program"
+            ),
+            "run on Linux 6.12 or later",
+        ),
         Some(version) => Finding::ok("landlock", format!("version {version} of its rules")),
         None => Finding::warning(
             "landlock",

@@ -1,0 +1,278 @@
+//! How protected files were, and how each of them is put back.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+
+use super::guard::make;
+use crate::access::{Entry, Folder, Kind, Name, look};
+
+/// Files are compared and copied in pieces of this size.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The objects of a repository only grow, and nothing runs them.
+const OBJECTS: &str = "objects";
+/// The part of these by which a repository borrows from elsewhere.
+const BORROWED: &str = "info";
+/// Large files, likewise.
+const LARGE_FILES: &str = "lfs";
+
+/// How an entry was, and must be.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) what: What,
+    /// How it looked when it was last seen to be as it must; none when it was
+    /// written since, so that it is read.
+    mark: Option<Mark>,
+}
+
+/// What an entry is.
+#[derive(Debug)]
+pub(super) enum What {
+    /// A file: its permissions, how many names it has, and where its bytes are in
+    /// the store.
+    File {
+        mode: u32,
+        names: u64,
+        start: u64,
+        size: u64,
+    },
+    /// A directory.
+    Directory(Watched),
+    /// A link that leads there.
+    Link(OsString),
+    /// Neither: a socket, a pipe. It is only missed.
+    Other,
+}
+
+/// What is watched of a directory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watched {
+    /// Which of its names.
+    pub(super) names: Names,
+    /// Its permissions.
+    pub(super) mode: u32,
+}
+
+/// The names of a directory that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// All of them.
+    All,
+    /// Those of a repository: all but the files that it keeps apart.
+    Repository,
+    /// Those of its objects: where it borrows others from.
+    Objects,
+}
+
+impl Names {
+    /// Whether a name in the directory is watched.
+    pub(super) fn includes(self, one: &Name) -> bool {
+        match self {
+            Self::All => true,
+            Self::Repository => one.name != LARGE_FILES || one.kind != Kind::Directory,
+            Self::Objects => one.name == BORROWED,
+        }
+    }
+
+    fn of(directory: &Path, above: Self) -> Self {
+        if above == Self::Repository && directory.file_name() == Some(OsStr::new(OBJECTS)) {
+            return Self::Objects;
+        }
+        match directory.join("HEAD").symlink_metadata() {
+            Ok(_) => Self::Repository,
+            Err(_) => Self::All,
+        }
+    }
+}
+
+/// By this a change is seen without reading: nobody sets the last at will.
+#[derive(Debug, PartialEq, Eq)]
+struct Mark {
+    inode: u64,
+    changed: (i64, u64),
+}
+
+/// The bytes of all files that are kept, in a file that has no name: no command
+/// can open it, wherever it may write.
+#[derive(Debug)]
+pub(super) struct Store {
+    file: File,
+    size: u64,
+}
+
+impl Store {
+    /// An empty one, on the disk of `directory`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+        let file = tempfile::tempfile_in(directory)?;
+        Ok(Self { file, size: 0 })
+    }
+
+    /// Notes how everything at and below `root` is.
+    ///
+    /// # Errors
+    /// When something of it cannot be read.
+    pub(super) fn keep(
+        &mut self,
+        root: &Path,
+        kept: &mut BTreeMap<PathBuf, Kept>,
+    ) -> io::Result<()> {
+        let mut open = vec![(root.to_path_buf(), Names::All)];
+        while let Some((path, above)) = open.pop() {
+            let found = match path.symlink_metadata() {
+                Ok(found) => found,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let what = if found.is_symlink() {
+                What::Link(path.read_link()?.into_os_string())
+            } else if found.is_dir() {
+                let names = Names::of(&path, above);
+                for one in Folder::open(&path)?.names()? {
+                    let one = one?;
+                    if names.includes(&one) {
+                        open.push((path.join(&one.name), names));
+                    }
+                }
+                let mode = found.mode() & 0o7777;
+                What::Directory(Watched { names, mode })
+            } else if found.is_file() {
+                self.copy(&path)?
+            } else {
+                What::Other
+            };
+            kept.insert(path, Kept { what, mark: None });
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, path: &Path) -> io::Result<What> {
+        let Entry::File(mut opened) = look(path)? else {
+            return Err(io::Error::other(format!("{} changed", path.display())));
+        };
+        let start = self.file.seek(SeekFrom::Start(self.size))?;
+        let size = io::copy(&mut opened.file, &mut self.file)?;
+        self.size += size;
+        Ok(What::File {
+            mode: opened.metadata.mode() & 0o7777,
+            names: opened.metadata.nlink(),
+            start,
+            size,
+        })
+    }
+
+    /// Gives the pieces of a file until `take` has enough.
+    fn pieces(
+        &self,
+        mut start: u64,
+        size: u64,
+        mut take: impl FnMut(u64, &[u8]) -> io::Result<bool>,
+    ) -> io::Result<bool> {
+        let (first, end) = (start, start + size);
+        let mut piece = vec![0; PIECE_BYTES];
+        while start < end {
+            let left = usize::try_from(end - start).unwrap_or(PIECE_BYTES);
+            let piece = piece.get_mut(..left.min(PIECE_BYTES)).unwrap_or_default();
+            self.file.read_exact_at(piece, start)?;
+            if !take(start - first, piece)? {
+                return Ok(false);
+            }
+            start += piece.len() as u64;
+        }
+        Ok(true)
+    }
+}
+
+impl Kept {
+    /// Whether an entry is still what it was.
+    pub(super) fn is_the_same(&mut self, folder: &Folder, name: &OsStr, store: &Store) -> bool {
+        let Ok(found) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return false;
+        };
+        let kind = FileType::from_raw_mode(found.st_mode);
+        let permissions = found.st_mode & 0o7777;
+        match &self.what {
+            What::Directory(watched) => kind.is_dir() && permissions == watched.mode,
+            What::Link(target) => folder.read_link(name).is_ok_and(|now| now == *target),
+            What::Other => !(kind.is_dir() || kind.is_file() || kind.is_symlink()),
+            What::File {
+                mode,
+                names,
+                start,
+                size,
+            } => {
+                let mark = Mark::of(&found);
+                let looks = kind.is_file()
+                    && permissions == *mode
+                    && u64::try_from(found.st_nlink) == Ok(*names)
+                    && u64::try_from(found.st_size) == Ok(*size);
+                let same = looks
+                    && (self.mark.as_ref() == Some(&mark)
+                        || has_bytes(folder, name, store, (*start, *size)));
+                self.mark = same.then_some(mark);
+                same
+            }
+        }
+    }
+
+    /// Makes an entry what it was.
+    ///
+    /// # Errors
+    /// When that cannot be.
+    pub(super) fn put_back(&self, folder: &Folder, name: &OsStr, store: &Store) -> io::Result<()> {
+        match &self.what {
+            What::Directory(watched) => match folder.enter(name) {
+                // What it holds is not lost for its permissions.
+                Ok(directory) => directory.set_mode(watched.mode),
+                Err(_) => make(folder, name, watched.mode),
+            },
+            What::Link(target) => {
+                folder.remove(name)?;
+                Ok(rustix::fs::symlinkat(target, folder, name)?)
+            }
+            What::File {
+                mode, start, size, ..
+            } => {
+                folder.remove(name)?;
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let mut file = folder.open_file(name, flags, 0o600)?;
+                store.pieces(*start, *size, |_, piece| {
+                    file.write_all(piece).map(|()| true)
+                })?;
+                file.set_permissions(Permissions::from_mode(*mode))
+            }
+            What::Other => folder.remove(name),
+        }
+    }
+}
+
+impl Mark {
+    fn of(found: &Stat) -> Self {
+        Self {
+            inode: found.st_ino,
+            changed: (found.st_ctime, found.st_ctime_nsec),
+        }
+    }
+}
+
+fn has_bytes(folder: &Folder, name: &OsStr, store: &Store, (start, size): (u64, u64)) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let Ok(file) = folder.open_file(name, flags, 0) else {
+        return false;
+    };
+    let mut now = vec![0; PIECE_BYTES];
+    let same = store.pieces(start, size, |at, piece| {
+        let now = now.get_mut(..piece.len()).unwrap_or_default();
+        file.read_exact_at(now, at)?;
+        Ok(now == piece)
+    });
+    same.unwrap_or(false)
+}
