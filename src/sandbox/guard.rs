@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rustix::fs::{AtFlags, Mode};
 
@@ -27,22 +27,26 @@ use crate::access::Folder;
 /// The most names that are told.
 const TOLD_MAX: usize = 20;
 
+/// What is watched by any job of this process. Whoever comes while a command of
+/// another job runs must not take what that made of a place for what was there.
+static WATCHED: Mutex<BTreeMap<PathBuf, Weak<Root>>> = Mutex::new(BTreeMap::new());
+
 /// Watches over the protected files of a workspace.
 #[derive(Debug)]
 pub(super) struct Guard {
     workspace: PathBuf,
-    roots: Vec<Root>,
-    store: Store,
-    kept: Mutex<BTreeMap<PathBuf, Kept>>,
+    roots: Vec<Arc<Root>>,
 }
 
-/// A protected place.
+/// A protected place, and how it was.
 #[derive(Debug)]
 struct Root {
     path: PathBuf,
     /// The directories that lead to it, which commands may rename, with the
     /// permissions that they had; none where there was none.
     ways: Vec<(PathBuf, Option<u32>)>,
+    store: Arc<Store>,
+    kept: Mutex<BTreeMap<PathBuf, Kept>>,
 }
 
 impl Guard {
@@ -51,65 +55,80 @@ impl Guard {
     /// # Errors
     /// When a copy of one cannot be made.
     pub(super) fn new(tier: Tier, grounds: &Grounds, exposed: &[Exposed]) -> io::Result<Self> {
-        let mut store = Store::new(&grounds.private)?;
-        let mut kept = BTreeMap::new();
-        let mut roots = Vec::new();
         let records = grounds.records.as_deref();
         let of_records = |path: &Path| {
             records.is_some_and(|records| records.starts_with(path) || path.starts_with(records))
         };
-        for one in exposed.iter().filter(|one| !of_records(&one.path)) {
-            if tier == Tier::Namespaces && one.can_be_bound() {
-                continue;
+        let watched = exposed.iter().filter(|one| {
+            let prevented = tier == Tier::Namespaces && one.can_be_bound();
+            !prevented && !of_records(&one.path)
+        });
+        let mut store = Store::new(&grounds.private)?;
+        let mut known = lock(&WATCHED);
+        known.retain(|_, root| root.strong_count() > 0);
+        let (mut roots, mut fresh) = (Vec::new(), Vec::new());
+        for one in watched {
+            match known.get(&one.path).and_then(Weak::upgrade) {
+                Some(root) => roots.push(root),
+                None => fresh.push((one, store.keep(&one.path)?)),
             }
-            store.keep(&one.path, &mut kept)?;
+        }
+        let store = Arc::new(store);
+        for (one, kept) in fresh {
             let ways = one.ways().map(|way| (way.to_owned(), mode_of(way)));
-            roots.push(Root {
+            let root = Arc::new(Root {
                 path: one.path.clone(),
                 ways: ways.collect(),
+                store: Arc::clone(&store),
+                kept: Mutex::new(kept),
             });
+            known.insert(one.path.clone(), Arc::downgrade(&root));
+            roots.push(root);
         }
-        Ok(Self {
-            workspace: grounds.workspace.clone(),
-            roots,
-            store,
-            kept: Mutex::new(kept),
-        })
+        let workspace = grounds.workspace.clone();
+        Ok(Self { workspace, roots })
     }
 
     /// Puts back what changed, and says what that was.
     pub(super) fn settle(&self) -> Vec<String> {
-        let mut kept = self.kept();
         let mut changed = BTreeSet::new();
         for root in &self.roots {
-            if !kept.contains_key(&root.path) {
-                self.take_away(root, &mut changed);
-                continue;
-            }
-            for (way, mode) in &root.ways {
-                put_back_way(way, *mode, &mut changed);
-            }
-            self.put_back(&root.path, &mut kept, &mut changed);
+            root.settle(&mut changed);
         }
         let rest = changed.len().saturating_sub(TOLD_MAX);
-        let mut told: Vec<String> = changed
-            .iter()
-            .take(TOLD_MAX)
-            .map(|path| self.told(path))
-            .collect();
-        if rest > 0 {
-            told.push(format!("and {rest} more"));
+        let told = changed.iter().take(TOLD_MAX).map(|path| self.told(path));
+        told.chain((rest > 0).then(|| format!("and {rest} more")))
+            .collect()
+    }
+
+    fn told(&self, path: &Path) -> String {
+        let shown = path.strip_prefix(&self.workspace).unwrap_or(path);
+        format!(
+            "{} is protected: what the command made of it was undone",
+            shown.display()
+        )
+    }
+}
+
+impl Root {
+    fn settle(&self, changed: &mut BTreeSet<PathBuf>) {
+        let mut kept = lock(&self.kept);
+        if kept.is_empty() {
+            return self.take_away(changed);
         }
-        told
+        for (way, mode) in &self.ways {
+            put_back_way(way, *mode, changed);
+        }
+        self.put_back(&mut kept, changed);
     }
 
     /// Removes what must not be there; and the link by which it is, when it is
     /// somewhere else.
-    fn take_away(&self, root: &Root, changed: &mut BTreeSet<PathBuf>) {
-        if root.path.symlink_metadata().is_err() && Folder::open(parent(&root.path)).is_ok() {
+    fn take_away(&self, changed: &mut BTreeSet<PathBuf>) {
+        if self.path.symlink_metadata().is_err() && Folder::open(parent(&self.path)).is_ok() {
             return;
         }
-        for (way, mode) in &root.ways {
+        for (way, mode) in &self.ways {
             let Some((folder, name)) = opened(way) else {
                 return;
             };
@@ -117,33 +136,24 @@ impl Guard {
                 Ok(way) => {
                     let _ = way.open_up();
                 }
-                Err(_) if root.path.symlink_metadata().is_ok() => {
+                Err(_) if self.path.symlink_metadata().is_ok() => {
                     put_back_way(way, mode.or(Some(0o755)), changed);
                 }
                 Err(_) => return,
             }
         }
-        let Some((folder, name)) = opened(&root.path) else {
+        let Some((folder, name)) = opened(&self.path) else {
             return;
         };
         if rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             let _ = folder.remove(name);
-            changed.insert(root.path.clone());
+            changed.insert(self.path.clone());
         }
     }
 
-    /// Puts back what is kept at and below `root`. What is above comes first.
-    fn put_back(
-        &self,
-        root: &Path,
-        kept: &mut BTreeMap<PathBuf, Kept>,
-        changed: &mut BTreeSet<PathBuf>,
-    ) {
-        let below: Vec<PathBuf> = kept
-            .range(root.to_path_buf()..)
-            .map(|(path, _)| path.clone())
-            .take_while(|path| path.starts_with(root))
-            .collect();
+    /// Puts back what is kept. What is above comes first.
+    fn put_back(&self, kept: &mut BTreeMap<PathBuf, Kept>, changed: &mut BTreeSet<PathBuf>) {
+        let below: Vec<PathBuf> = kept.keys().cloned().collect();
         let mut closed = Vec::new();
         for path in below {
             let Some(Watched { names, mode }) = self.put_back_one(&path, kept, changed) else {
@@ -190,18 +200,6 @@ impl Guard {
             What::File { .. } | What::Link(_) | What::Other => None,
         }
     }
-
-    fn told(&self, path: &Path) -> String {
-        let shown = path.strip_prefix(&self.workspace).unwrap_or(path);
-        format!(
-            "{} is protected: what the command made of it was undone",
-            shown.display()
-        )
-    }
-
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Makes `way` a directory again, where it was one.
@@ -238,4 +236,8 @@ fn parent(path: &Path) -> &Path {
 fn mode_of(directory: &Path) -> Option<u32> {
     let found = directory.symlink_metadata().ok()?;
     found.is_dir().then(|| found.mode() & 0o7777)
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }

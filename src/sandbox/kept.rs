@@ -120,11 +120,8 @@ impl Store {
     ///
     /// # Errors
     /// When something of it cannot be read.
-    pub(super) fn keep(
-        &mut self,
-        root: &Path,
-        kept: &mut BTreeMap<PathBuf, Kept>,
-    ) -> io::Result<()> {
+    pub(super) fn keep(&mut self, root: &Path) -> io::Result<BTreeMap<PathBuf, Kept>> {
+        let mut kept = BTreeMap::new();
         let mut open = vec![(root.to_path_buf(), Names::All)];
         while let Some((path, above)) = open.pop() {
             let found = match path.symlink_metadata() {
@@ -151,7 +148,7 @@ impl Store {
             };
             kept.insert(path, Kept { what, mark: None });
         }
-        Ok(())
+        Ok(kept)
     }
 
     fn copy(&mut self, path: &Path) -> io::Result<What> {
@@ -212,7 +209,7 @@ impl Kept {
                 let mark = Mark::of(&found);
                 let looks = kind.is_file()
                     && permissions == *mode
-                    && u64::try_from(found.st_nlink) == Ok(*names)
+                    && u128::from(found.st_nlink) == u128::from(*names)
                     && u64::try_from(found.st_size) == Ok(*size);
                 let same = looks
                     && (self.mark.as_ref() == Some(&mark)

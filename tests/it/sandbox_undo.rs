@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use crate::sandbox_scene::{Scene, namespaces, tiers};
-use agent::process::Ending;
+use agent::process::{Ending, Process, Progress};
 use agent::sandbox::Tier;
+use tokio_util::sync::CancellationToken;
 
 /// A scene with a repository at `work/.git`, one nested, and their protection.
 fn repositories(tier: Tier) -> Scene {
@@ -174,6 +175,23 @@ async fn the_copies_are_out_of_reach() {
         assert_eq!(scene.read("work/.git/config"), "[core]\n", "{at}");
         assert_eq!(scene.read("work/lib/.git/hooks/sample"), "sample\n", "{at}");
     }
+}
+
+#[tokio::test]
+async fn a_job_that_comes_meanwhile_keeps_what_was_there() {
+    let scene = repositories(Tier::Landlock);
+    let first = scene.sandbox().await;
+    let script = "echo evil > .git/config; echo evil > .git/hooks/evil; echo ready; sleep 1000";
+    let mut process = Process::spawn(scene.command(script, first)).unwrap();
+    let cancel = CancellationToken::new();
+    let ready = process.next(&cancel).await;
+    assert!(matches!(ready, Progress::Output(_)), "{ready:?}");
+    let second = scene.sandbox().await;
+    cancel.cancel();
+    while !matches!(process.next(&cancel).await, Progress::Ended(_)) {}
+    let ran = scene.run_in("true", second).await;
+    assert_eq!(scene.read("work/.git/config"), "[core]\n", "{ran:?}");
+    assert!(!scene.path("work/.git/hooks/evil").exists(), "{ran:?}");
 }
 
 #[tokio::test]
