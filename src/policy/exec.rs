@@ -45,6 +45,8 @@ pub(super) struct Exec {
     pub(super) spelled: usize,
     /// The line, when it has more than this command.
     line: Option<String>,
+    /// Whether a program of the line would run outside the workspace.
+    strays: bool,
     /// The files that it meets on a walk, or that another command names to it;
     /// none when there are too many.
     pub(super) walked: Option<Vec<PathBuf>>,
@@ -110,19 +112,7 @@ impl Policy {
                 .commands
                 .push(shell::Simple::nothing(&self.scope.workspace));
         }
-        let texts = std::mem::take(&mut analysis.texts);
-        let unknown = |command: &shell::Simple| {
-            let mut words = command.words.iter();
-            !command.free && words.any(|word| word.contains(shell::UNKNOWN))
-        };
-        if analysis.commands.iter().any(unknown) {
-            let meant = texts.into_iter().filter(|text| self.is_off_limits(text));
-            analysis.openings.extend(meant.map(|path| Opening {
-                path,
-                writes: false,
-                directories: vec![self.scope.workspace.clone()],
-            }));
-        }
+        self.open_what_is_meant(&mut analysis);
         let alone =
             refusal.is_none() && analysis.commands.len() == 1 && analysis.openings.is_empty();
         let line = (!alone).then(|| text.to_owned());
@@ -131,6 +121,12 @@ impl Policy {
             .map(|command| self.exec(command, line.clone()))
             .collect();
         order::check(&mut commands);
+        let strays = commands
+            .iter()
+            .any(|exec| !exec.command.free && self.away(exec).is_some());
+        for exec in &mut commands {
+            exec.strays = strays;
+        }
         commands.extend(refusal.map(unclear));
         if [&self.ask, &self.deny]
             .iter()
@@ -148,6 +144,24 @@ impl Policy {
             commands,
             openings: analysis.openings,
             exact,
+        }
+    }
+
+    /// Where words are not known, the protected paths that they may turn out to
+    /// be count as read.
+    fn open_what_is_meant(&self, analysis: &mut shell::Analysis) {
+        let texts = std::mem::take(&mut analysis.texts);
+        let unknown = |command: &shell::Simple| {
+            let mut words = command.words.iter();
+            !command.free && words.any(|word| word.contains(shell::UNKNOWN))
+        };
+        if analysis.commands.iter().any(unknown) {
+            let meant = texts.into_iter().filter(|text| self.is_off_limits(text));
+            analysis.openings.extend(meant.map(|path| Opening {
+                path,
+                writes: false,
+                directories: vec![self.scope.workspace.clone()],
+            }));
         }
     }
 
@@ -172,6 +186,7 @@ impl Policy {
                 vetted,
                 spelled,
                 line,
+                strays: false,
             };
         }
         let words = command.words.as_ref();
@@ -187,6 +202,7 @@ impl Policy {
             command,
             vetted,
             line,
+            strays: false,
         }
     }
 
@@ -378,7 +394,8 @@ impl Policy {
         self.refused(Decider::Mode, &why, suggestion)
     }
 
-    /// Whether a builtin that only computes may run: `cd` stays inside.
+    /// Whether a builtin that only computes may run: `cd` stays inside, unless
+    /// nothing runs where it leads.
     fn grant_free(&self, exec: &Exec) -> Decision {
         let free = allow(
             Decider::Policy,
@@ -386,6 +403,7 @@ impl Policy {
             "it runs nothing by itself".to_owned(),
         );
         if !matches!(exec.program(), "cd" | "pushd")
+            || !exec.strays
             || self.permissions.mode.runs_commands(self.sandbox)
             || self.any_command().is_some()
         {
@@ -407,16 +425,21 @@ impl Policy {
         free
     }
 
+    /// A directory outside the workspace where the command may run.
+    fn away<'e>(&self, exec: &'e Exec) -> Option<&'e PathBuf> {
+        let away = |directory: &&PathBuf| {
+            let place = self.scope.locate(directory);
+            !place.is_ok_and(|place| self.scope.contains(&place.real))
+        };
+        exec.command.directories.iter().find(away)
+    }
+
     /// Why a covered command reaches further than its rule.
     fn leaves_workspace(&self, exec: &Exec, reach: Reach) -> Option<String> {
         if reach == Reach::Read {
             return None;
         }
-        let away = |directory: &&PathBuf| {
-            let place = self.scope.locate(directory);
-            !place.is_ok_and(|place| self.scope.contains(&place.real))
-        };
-        if let Some(directory) = exec.command.directories.iter().find(away) {
+        if let Some(directory) = self.away(exec) {
             let shown = directory.display();
             return Some(format!("it would run in {shown}, outside the workspace"));
         }

@@ -2,6 +2,7 @@
 //! before anything ran: where paths lead, and what names globs stand for.
 
 use super::exec::Exec;
+use super::scope::normal;
 use super::shell::Refusal;
 use super::uncertain;
 use super::writes;
@@ -24,7 +25,9 @@ pub(super) fn check(commands: &mut [Exec]) {
                 .touched
                 .as_ref()
                 .is_none_or(|touched| !touched.is_empty());
-        let reason = if wrote && exec.command.loose_glob && !uncertain::is_tame(program) {
+        let reason = if leads_elsewhere(exec) {
+            Some("bash follows the links in it where that directory is not there")
+        } else if wrote && exec.command.loose_glob && !uncertain::is_tame(program) {
             Some("a command before it may make names that look like options")
         } else if moved && !exec.command.free && paths {
             Some("a command before it may change where its paths lead")
@@ -34,9 +37,24 @@ pub(super) fn check(commands: &mut [Exec]) {
         wrote |= !exec.reads_only;
         moved |= program == "ln" || writes::rewrites_tree(words);
         if let Some(reason) = reason {
+            exec.command.free = false;
             exec.command.words = Err(Refusal {
                 reason: format!("{reason} (`{}`)", exec.command.text),
             });
         }
     }
+}
+
+/// Whether `cd` may lead elsewhere than its text says: where that directory is
+/// not there, bash tries the path once more as the kernel reads it, which follows
+/// links before it goes up.
+fn leads_elsewhere(exec: &Exec) -> bool {
+    let words = exec.command.words.as_deref().unwrap_or_default();
+    let target = words.last().map_or("", String::as_str);
+    matches!(exec.program(), "cd" | "pushd")
+        && target.contains("..")
+        && exec.command.directories.iter().any(|from| {
+            let path = from.join(target);
+            path.is_dir() && !normal(&path).is_dir()
+        })
 }

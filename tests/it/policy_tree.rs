@@ -214,6 +214,45 @@ fn walks_do_not_leave_through_links_nor_meet_processes() {
 }
 
 #[test]
+fn where_cd_leads_is_what_bash_makes_of_it() {
+    let tree = Tree::new(&[("src/a.rs", "x"), ("deep/in/b.rs", "x")]);
+    let outside = Tree::new(&[("beside/Makefile", "x"), ("place/x", "x")]);
+    let link = |target: std::path::PathBuf, name: &str| {
+        std::os::unix::fs::symlink(target, tree.root.path().join(name)).expect("a link");
+    };
+    link(outside.root.path().join("place"), "out");
+    link("deep/in".into(), "short");
+    tree.check(
+        &["Bash(make:*)", "Bash(make)", "Bash(ls)"],
+        &[],
+        &[
+            "cd src; make; cd ..",
+            "cd src && make && cd .. && make",
+            "cd ..",
+            "cd -P src && make",
+            "cd src/../deep && make",
+            // Bash takes a link away as it stands where that is a directory.
+            "cd out/../src && make",
+            "cd out/../missing && make",
+            "for d in src deep; do cd \"$d\" && make && cd ..; done",
+        ],
+        &[
+            "cd .. && make",
+            "cd ..; ls",
+            "cd src; cd ..; make",
+            "cd out && make",
+            // Here it is not, and the kernel follows it first.
+            "cd out/../beside && make",
+            "cd short/../in && make",
+            "cd src && cd ../short/../in && make",
+            "cd -P out/.. && make",
+            "cd -P src/.. && make",
+            "pushd out/../beside && make",
+        ],
+    );
+}
+
+#[test]
 fn writers_of_the_whole_tree_are_held_to_denials_of_editing() {
     let tree = Tree::new(&[("src/a.rs", "x"), (".github/ci.yml", "x")]);
     let allow = [

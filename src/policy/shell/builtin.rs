@@ -170,9 +170,12 @@ impl Walker {
             self.go_back(state);
             return Ok(());
         }
-        let Some(target) =
-            target.filter(|target| !target.is_empty() && !target.starts_with(['-', '~']))
-        else {
+        let physical = arguments.iter().any(|field| field.text == "-P");
+        let Some(target) = target.filter(|target| {
+            // `-P` follows links before it goes up.
+            let plain = !physical || !target.contains("..");
+            plain && !target.is_empty() && !target.starts_with(['-', '~'])
+        }) else {
             return refuse("where its `cd` leads is not known, or not in the workspace");
         };
         let moved: Vec<_> = state
