@@ -26,7 +26,7 @@ use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
 use super::gateway::{self, Gateway};
-use super::protected::protected;
+use super::protected::{protected, records};
 use super::resources;
 use super::response_file::ResponseFile;
 use super::resume::store_reason;
@@ -375,7 +375,7 @@ async fn confine(job: &Job, context: &JobContext, site: &Site) -> Result<Confine
         workspace: &site.workspace,
         scratch: site.scratch.path(),
         protected: protected(job, settings, &site.workspace),
-        records: settings.directory.path(),
+        records: records(job, settings),
     };
     let judge = || {
         let permissions = job.permissions.clone();

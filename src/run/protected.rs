@@ -25,6 +25,15 @@ pub(super) fn protected(job: &Job, settings: &RunSettings, workspace: &Path) -> 
     protected
 }
 
+/// What the runner itself writes while commands run: the directory of the run, and
+/// the session file that it goes on with.
+pub(super) fn records(job: &Job, settings: &RunSettings) -> Vec<PathBuf> {
+    let mut records = vec![settings.directory.path().to_path_buf()];
+    let gone_on_with = job.resume.as_ref().filter(|resume| !resume.fork);
+    records.extend(gone_on_with.and_then(|resume| resume.file.clone()));
+    records
+}
+
 /// The files that hooks run, or that an interpreter runs for them: whoever is
 /// guarded must not rewrite the guard.
 pub(super) fn guards(job: &Job, workspace: &Path) -> Vec<PathBuf> {

@@ -53,7 +53,7 @@ pub(super) struct SandboxSite<'s> {
     /// What no command may write: the files and records of the run.
     pub(super) protected: Vec<PathBuf>,
     /// The run directory, which is written meanwhile.
-    pub(super) records: &'s Path,
+    pub(super) records: Vec<PathBuf>,
 }
 
 /// Makes the sandbox that a job asks for, if it can run commands at all.
@@ -259,7 +259,10 @@ fn grounds(
     }
     let path = env.iter().find(|(name, _)| name == "PATH");
     // What earlier runs left is gone on with.
-    let runs = site.records.parent().filter(|runs| runs.ends_with(RUNS));
+    let run = site.records.first();
+    let runs = run
+        .and_then(|run| run.parent())
+        .filter(|runs| runs.ends_with(RUNS));
     protected.extend(runs.map(Path::to_owned));
     Grounds {
         workspace: site.workspace.to_owned(),
@@ -267,7 +270,7 @@ fn grounds(
         private: site.scratch.join("sandbox"),
         path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
         protected,
-        records: Some(site.records.to_owned()),
+        records: site.records,
         hidden: survey.named,
         forwarder: environment.program().map(Path::to_owned),
     }

@@ -262,16 +262,12 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
 /// the runner, or everything of its user.
 fn spare_the_runner(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let runner = std::process::id();
-    let group = rustix::process::getpgrp().as_raw_nonzero().get();
-    let all = [
-        runner,
-        runner.wrapping_neg(),
-        group.unsigned_abs().wrapping_neg(),
-        u32::MAX,
-    ];
+    let group = own_group();
+    let mut all = vec![runner, runner.wrapping_neg(), u32::MAX];
+    all.extend(group.map(u32::wrapping_neg));
     for call in SIGNALS {
-        for target in all {
-            let rule = SeccompRule::new(vec![equal(0, target.into())?])?;
+        for target in &all {
+            let rule = SeccompRule::new(vec![equal(0, (*target).into())?])?;
             rules.entry(*call).or_default().push(rule);
         }
     }
@@ -284,11 +280,22 @@ fn spare_the_runner(rules: &mut Rules) -> Result<(), seccompiler::BackendError> 
     }
     for (call, [process, of_group, of_user]) in PRIORITIES {
         refuse(*call, vec![equal(0, *process)?, equal(1, runner.into())?])?;
-        let group = group.unsigned_abs().into();
-        refuse(*call, vec![equal(0, *of_group)?, equal(1, group)?])?;
+        if let Some(group) = group {
+            refuse(*call, vec![equal(0, *of_group)?, equal(1, group.into())?])?;
+        }
         refuse(*call, vec![equal(0, *of_user)?])?;
     }
     Ok(())
+}
+
+/// The process group of the runner; none where that has no number here, because it
+/// began outside of the namespace of processes.
+fn own_group() -> Option<u32> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name, which may hold anything: state, parent, group.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let group: u32 = rest.split_whitespace().nth(2)?.parse().ok()?;
+    (group > 0).then_some(group)
 }
 
 /// `fchmodat2`, the same on all machines.

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use rustix::fs::{AtFlags, Mode};
 
 use super::Tier;
+use super::aside::Aside;
 use super::exposed::Exposed;
 use super::kept::{Kept, Store, Watched, What};
 use super::places::Grounds;
@@ -36,6 +37,36 @@ static WATCHED: Mutex<BTreeMap<PathBuf, Weak<Root>>> = Mutex::new(BTreeMap::new(
 pub(super) struct Guard {
     workspace: PathBuf,
     roots: Vec<Arc<Root>>,
+    aside: Aside,
+    broken: Mutex<Option<String>>,
+}
+
+/// What was found to be changed.
+struct Changes<'g> {
+    undone: BTreeSet<PathBuf>,
+    /// What could not be put back, with the reason.
+    lost: BTreeMap<PathBuf, String>,
+    aside: &'g Aside,
+}
+
+impl Changes<'_> {
+    /// Notes what became of an entry that was to be what it was.
+    fn note(&mut self, path: &Path, put_back: io::Result<()>) {
+        match put_back {
+            Ok(()) => {
+                self.undone.insert(path.to_owned());
+            }
+            Err(error) => {
+                self.lost.insert(path.to_owned(), error.to_string());
+            }
+        }
+    }
+
+    /// Takes what must not be there out of `folder`.
+    fn take(&mut self, path: &Path, folder: &Folder, name: &OsStr) {
+        let taken = self.aside.take(folder, name);
+        self.note(path, taken);
+    }
 }
 
 /// A protected place, and how it was.
@@ -55,9 +86,9 @@ impl Guard {
     /// # Errors
     /// When a copy of one cannot be made.
     pub(super) fn new(tier: Tier, grounds: &Grounds, exposed: &[Exposed]) -> io::Result<Self> {
-        let records = grounds.records.as_deref();
         let of_records = |path: &Path| {
-            records.is_some_and(|records| records.starts_with(path) || path.starts_with(records))
+            let mut records = grounds.records.iter();
+            records.any(|records| records.starts_with(path) || path.starts_with(records))
         };
         let watched = exposed.iter().filter(|one| {
             let prevented = tier == Tier::Namespaces && one.can_be_bound();
@@ -86,45 +117,75 @@ impl Guard {
             roots.push(root);
         }
         let workspace = grounds.workspace.clone();
-        Ok(Self { workspace, roots })
+        Ok(Self {
+            workspace,
+            roots,
+            aside: Aside::new(grounds),
+            broken: Mutex::default(),
+        })
     }
 
     /// Puts back what changed, and says what that was.
     pub(super) fn settle(&self) -> Vec<String> {
-        let mut changed = BTreeSet::new();
+        let mut changes = Changes {
+            undone: BTreeSet::new(),
+            lost: BTreeMap::new(),
+            aside: &self.aside,
+        };
         for root in &self.roots {
-            root.settle(&mut changed);
+            root.settle(&mut changes);
         }
-        let rest = changed.len().saturating_sub(TOLD_MAX);
-        let told = changed.iter().take(TOLD_MAX).map(|path| self.told(path));
-        told.chain((rest > 0).then(|| format!("and {rest} more")))
+        let lost: Vec<String> = changes
+            .lost
+            .iter()
+            .map(|(path, why)| format!("{} could not be put back: {why}", self.shown(path)))
+            .collect();
+        if let Some(first) = lost.first() {
+            *lock(&self.broken) = Some(format!("{first}; a command had changed it"));
+        }
+        let undone = &changes.undone;
+        let rest = undone.len().saturating_sub(TOLD_MAX);
+        let told = undone.iter().take(TOLD_MAX).map(|path| {
+            let shown = self.shown(path);
+            format!("{shown} is protected: what the command made of it was undone")
+        });
+        let place = self.aside.place().filter(|_| !undone.is_empty());
+        let kept = place.map(|place| format!("what was undone is in {}", self.shown(place)));
+        lost.iter()
+            .take(TOLD_MAX)
+            .cloned()
+            .chain(told)
+            .chain((rest > 0).then(|| format!("and {rest} more")))
+            .chain(kept)
             .collect()
     }
 
-    fn told(&self, path: &Path) -> String {
+    /// What is not as it was and could not be put back, when there is any.
+    pub(super) fn broken(&self) -> Option<String> {
+        lock(&self.broken).clone()
+    }
+
+    fn shown(&self, path: &Path) -> String {
         let shown = path.strip_prefix(&self.workspace).unwrap_or(path);
-        format!(
-            "{} is protected: what the command made of it was undone",
-            shown.display()
-        )
+        shown.display().to_string()
     }
 }
 
 impl Root {
-    fn settle(&self, changed: &mut BTreeSet<PathBuf>) {
+    fn settle(&self, changes: &mut Changes<'_>) {
         let mut kept = lock(&self.kept);
         if kept.is_empty() {
-            return self.take_away(changed);
+            return self.take_away(changes);
         }
         for (way, mode) in &self.ways {
-            put_back_way(way, *mode, changed);
+            put_back_way(way, *mode, changes);
         }
-        self.put_back(&mut kept, changed);
+        self.put_back(&mut kept, changes);
     }
 
     /// Removes what must not be there; and the link by which it is, when it is
     /// somewhere else.
-    fn take_away(&self, changed: &mut BTreeSet<PathBuf>) {
+    fn take_away(&self, changes: &mut Changes<'_>) {
         if self.path.symlink_metadata().is_err() && Folder::open(parent(&self.path)).is_ok() {
             return;
         }
@@ -137,7 +198,7 @@ impl Root {
                     let _ = way.open_up();
                 }
                 Err(_) if self.path.symlink_metadata().is_ok() => {
-                    put_back_way(way, mode.or(Some(0o755)), changed);
+                    put_back_way(way, mode.or(Some(0o755)), changes);
                 }
                 Err(_) => return,
             }
@@ -146,17 +207,16 @@ impl Root {
             return;
         };
         if rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-            let _ = folder.remove(name);
-            changed.insert(self.path.clone());
+            changes.take(&self.path, &folder, name);
         }
     }
 
     /// Puts back what is kept. What is above comes first.
-    fn put_back(&self, kept: &mut BTreeMap<PathBuf, Kept>, changed: &mut BTreeSet<PathBuf>) {
+    fn put_back(&self, kept: &mut BTreeMap<PathBuf, Kept>, changes: &mut Changes<'_>) {
         let below: Vec<PathBuf> = kept.keys().cloned().collect();
         let mut closed = Vec::new();
         for path in below {
-            let Some(Watched { names, mode }) = self.put_back_one(&path, kept, changed) else {
+            let Some(Watched { names, mode, .. }) = self.put_back_one(&path, kept, changes) else {
                 continue;
             };
             let Ok(folder) = Folder::open(&path) else {
@@ -168,8 +228,7 @@ impl Root {
             for stranger in folder.names().into_iter().flatten().flatten() {
                 let path = path.join(&stranger.name);
                 if names.includes(&stranger) && !kept.contains_key(&path) {
-                    let _ = folder.remove(&stranger.name);
-                    changed.insert(path);
+                    changes.take(&path, &folder, &stranger.name);
                 }
             }
         }
@@ -183,27 +242,27 @@ impl Root {
         &self,
         path: &Path,
         kept: &mut BTreeMap<PathBuf, Kept>,
-        changed: &mut BTreeSet<PathBuf>,
+        changes: &mut Changes<'_>,
     ) -> Option<Watched> {
         let kept = kept.get_mut(path)?;
         let Some((folder, name)) = opened(path) else {
-            // An entry that cannot be put back is told all the same.
-            changed.insert(path.to_owned());
+            let gone = io::Error::other("the directory that it is in is not there");
+            changes.note(path, Err(gone));
             return None;
         };
         if !kept.is_the_same(&folder, name, &self.store) {
-            let _ = kept.put_back(&folder, name, &self.store);
-            changed.insert(path.to_owned());
+            let put_back = kept.put_back(&folder, name, &self.store, changes.aside);
+            changes.note(path, put_back);
         }
         match &kept.what {
             What::Directory(watched) => Some(*watched),
-            What::File { .. } | What::Link(_) | What::Other => None,
+            What::File { .. } | What::Link(_) | What::Unread(_) | What::Other => None,
         }
     }
 }
 
 /// Makes `way` a directory again, where it was one.
-fn put_back_way(way: &Path, mode: Option<u32>, changed: &mut BTreeSet<PathBuf>) {
+fn put_back_way(way: &Path, mode: Option<u32>, changes: &mut Changes<'_>) {
     let (Some((folder, name)), Some(mode)) = (opened(way), mode) else {
         return;
     };
@@ -211,13 +270,13 @@ fn put_back_way(way: &Path, mode: Option<u32>, changed: &mut BTreeSet<PathBuf>) 
         let _ = way.open_up();
         return;
     }
-    let _ = make(&folder, name, mode);
-    changed.insert(way.to_owned());
+    let taken = changes.aside.take(&folder, name);
+    let made = taken.and_then(|()| make(&folder, name, mode));
+    changes.note(way, made);
 }
 
-/// Makes a directory in the place of whatever has that name.
+/// Makes a directory.
 pub(super) fn make(folder: &Folder, name: &OsStr, mode: u32) -> io::Result<()> {
-    folder.remove(name)?;
     rustix::fs::mkdirat(folder, name, Mode::RWXU)?;
     folder.enter(name)?.set_mode(mode)
 }

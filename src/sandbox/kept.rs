@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
+use super::aside::Aside;
 use super::guard::make;
 use crate::access::{Entry, Folder, Kind, Name, look};
 
@@ -20,7 +22,9 @@ const OBJECTS: &str = "objects";
 /// The part of these by which a repository borrows from elsewhere.
 const BORROWED: &str = "info";
 /// Large files, likewise.
-const LARGE_FILES: &str = "lfs";
+const LARGE_FILES: &[&str] = &["annex", "lfs"];
+/// Below it are the repositories of submodules.
+const MODULES: &str = "modules";
 
 /// How an entry was, and must be.
 #[derive(Debug)]
@@ -34,10 +38,11 @@ pub(super) struct Kept {
 /// What an entry is.
 #[derive(Debug)]
 pub(super) enum What {
-    /// A file: its permissions, how many names it has, and where its bytes are in
-    /// the store.
+    /// A file: its permissions and owner, how many names it has, and where its
+    /// bytes are in the store.
     File {
         mode: u32,
+        owner: (u32, u32),
         names: u64,
         start: u64,
         size: u64,
@@ -46,6 +51,8 @@ pub(super) enum What {
     Directory(Watched),
     /// A link that leads there.
     Link(OsString),
+    /// What nobody here may read, and nobody can put back.
+    Unread(Mark),
     /// Neither: a socket, a pipe. It is only missed.
     Other,
 }
@@ -57,6 +64,19 @@ pub(super) struct Watched {
     pub(super) names: Names,
     /// Its permissions.
     pub(super) mode: u32,
+    /// Which directory it is, of those whose content is not kept.
+    identity: Option<Identity>,
+}
+
+/// The inode of a directory and when it was made: numbers are used again.
+type Identity = (u64, Option<SystemTime>);
+
+impl Watched {
+    /// Whether the directory of this name is the one that was noted.
+    fn is_itself(&self, folder: &Folder, name: &OsStr) -> bool {
+        let now = || folder.metadata(name).map(|found| identity(&found)).ok();
+        self.identity.is_none() || self.identity == now()
+    }
 }
 
 /// The names of a directory that are watched.
@@ -75,25 +95,37 @@ impl Names {
     pub(super) fn includes(self, one: &Name) -> bool {
         match self {
             Self::All => true,
-            Self::Repository => one.name != LARGE_FILES || one.kind != Kind::Directory,
+            Self::Repository => {
+                let large = LARGE_FILES.iter().any(|name| one.name == *name);
+                !large || one.kind != Kind::Directory
+            }
             Self::Objects => one.name == BORROWED,
         }
     }
 
-    fn of(directory: &Path, above: Self) -> Self {
+    /// `directory` is at or below `root`, which alone says what may be a repository:
+    /// anybody can make a `HEAD`.
+    fn of(directory: &Path, root: &Path, above: Self) -> Self {
         if above == Self::Repository && directory.file_name() == Some(OsStr::new(OBJECTS)) {
             return Self::Objects;
         }
-        match directory.join("HEAD").symlink_metadata() {
-            Ok(_) => Self::Repository,
-            Err(_) => Self::All,
+        let name = root.file_name().and_then(OsStr::to_str);
+        let git = name.is_some_and(|name| name.ends_with(".git"));
+        let submodule = directory
+            .strip_prefix(root)
+            .is_ok_and(|below| below.starts_with(MODULES));
+        let has = |name| directory.join(name).symlink_metadata().is_ok();
+        let parts = ["HEAD", OBJECTS, "refs"];
+        match git && (directory == root || submodule) && parts.into_iter().all(has) {
+            true => Self::Repository,
+            false => Self::All,
         }
     }
 }
 
 /// By this a change is seen without reading: nobody sets the last at will.
 #[derive(Debug, PartialEq, Eq)]
-struct Mark {
+pub(super) struct Mark {
     inode: u64,
     changed: (i64, u64),
 }
@@ -127,28 +159,33 @@ impl Store {
             let found = match path.symlink_metadata() {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(of(&path, &error)),
             };
-            let what = if found.is_symlink() {
-                What::Link(path.read_link()?.into_os_string())
-            } else if found.is_dir() {
-                let names = Names::of(&path, above);
-                for one in Folder::open(&path)?.names()? {
-                    let one = one?;
-                    if names.includes(&one) {
-                        open.push((path.join(&one.name), names));
-                    }
-                }
-                let mode = found.mode() & 0o7777;
-                What::Directory(Watched { names, mode })
-            } else if found.is_file() {
-                self.copy(&path)?
+            let what = if found.is_dir() {
+                let names = Names::of(&path, root, above);
+                directory(&path, &found, names, &mut open)
             } else {
-                What::Other
+                self.note(&path, &found)
+            };
+            let what = match what {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    What::Unread(Mark::of_metadata(&found))
+                }
+                what => what.map_err(|error| of(&path, &error))?,
             };
             kept.insert(path, Kept { what, mark: None });
         }
         Ok(kept)
+    }
+
+    fn note(&mut self, path: &Path, found: &Metadata) -> io::Result<What> {
+        if found.is_symlink() {
+            return Ok(What::Link(path.read_link()?.into_os_string()));
+        }
+        match found.is_file() {
+            true => self.copy(path),
+            false => Ok(What::Other),
+        }
     }
 
     fn copy(&mut self, path: &Path) -> io::Result<What> {
@@ -160,6 +197,7 @@ impl Store {
         self.size += size;
         Ok(What::File {
             mode: opened.metadata.mode() & 0o7777,
+            owner: (opened.metadata.uid(), opened.metadata.gid()),
             names: opened.metadata.nlink(),
             start,
             size,
@@ -197,7 +235,10 @@ impl Kept {
         let kind = FileType::from_raw_mode(found.st_mode);
         let permissions = found.st_mode & 0o7777;
         match &self.what {
-            What::Directory(watched) => kind.is_dir() && permissions == watched.mode,
+            What::Directory(watched) => {
+                kind.is_dir() && permissions == watched.mode && watched.is_itself(folder, name)
+            }
+            What::Unread(mark) => *mark == Mark::of(&found),
             What::Link(target) => folder.read_link(name).is_ok_and(|now| now == *target),
             What::Other => !(kind.is_dir() || kind.is_file() || kind.is_symlink()),
             What::File {
@@ -205,6 +246,7 @@ impl Kept {
                 names,
                 start,
                 size,
+                ..
             } => {
                 let mark = Mark::of(&found);
                 let looks = kind.is_file()
@@ -220,38 +262,106 @@ impl Kept {
         }
     }
 
-    /// Makes an entry what it was.
+    /// Makes an entry what it was; whatever has its name now goes to `aside`.
     ///
     /// # Errors
-    /// When that cannot be.
-    pub(super) fn put_back(&self, folder: &Folder, name: &OsStr, store: &Store) -> io::Result<()> {
-        match &self.what {
-            What::Directory(watched) => match folder.enter(name) {
-                // What it holds is not lost for its permissions.
-                Ok(directory) => directory.set_mode(watched.mode),
-                Err(_) => make(folder, name, watched.mode),
-            },
+    /// When that cannot be, or it was and something of it is lost.
+    pub(super) fn put_back(
+        &mut self,
+        folder: &Folder,
+        name: &OsStr,
+        store: &Store,
+        aside: &Aside,
+    ) -> io::Result<()> {
+        match &mut self.what {
+            What::Directory(watched) => {
+                match folder.enter(name) {
+                    // What it holds is not lost for its permissions.
+                    Ok(directory) => directory.set_mode(watched.mode)?,
+                    Err(_) => {
+                        aside.take(folder, name)?;
+                        make(folder, name, watched.mode)?;
+                    }
+                }
+                match watched.is_itself(folder, name) {
+                    true => Ok(()),
+                    false => {
+                        watched.identity = Some(identity(&folder.metadata(name)?));
+                        Err(io::Error::other(GONE))
+                    }
+                }
+            }
             What::Link(target) => {
-                folder.remove(name)?;
-                Ok(rustix::fs::symlinkat(target, folder, name)?)
+                aside.take(folder, name)?;
+                Ok(rustix::fs::symlinkat(&*target, folder, name)?)
             }
             What::File {
-                mode, start, size, ..
+                mode,
+                owner,
+                names,
+                start,
+                size,
             } => {
-                folder.remove(name)?;
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-                let mut file = folder.open_file(name, flags, 0o600)?;
+                aside.take(folder, name)?;
+                let mut draft = folder.draft(0o600)?;
                 store.pieces(*start, *size, |_, piece| {
-                    file.write_all(piece).map(|()| true)
+                    draft.file.write_all(piece).map(|()| true)
                 })?;
-                file.set_permissions(Permissions::from_mode(*mode))
+                // Only root may give files away, and others make their own.
+                let _ = fchown(&draft.file, Some(owner.0), Some(owner.1));
+                draft.file.set_permissions(Permissions::from_mode(*mode))?;
+                *names = 1;
+                draft.replace(name)
             }
-            What::Other => folder.remove(name),
+            What::Unread(_) => Err(io::Error::other(UNREADABLE)),
+            What::Other => aside.take(folder, name),
         }
     }
 }
 
+/// Why a repository is not what it was.
+const GONE: &str = "the objects of the repository are gone";
+/// Why a file is not what it was.
+const UNREADABLE: &str = "it could not be read before";
+
+/// What is to be noted of a directory; its watched names are still to be gone
+/// through.
+fn directory(
+    path: &Path,
+    found: &Metadata,
+    names: Names,
+    open: &mut Vec<(PathBuf, Names)>,
+) -> io::Result<What> {
+    for one in Folder::open(path)?.names()? {
+        let one = one?;
+        if names.includes(&one) {
+            open.push((path.join(&one.name), names));
+        }
+    }
+    Ok(What::Directory(Watched {
+        names,
+        mode: found.mode() & 0o7777,
+        identity: (names == Names::Objects).then(|| identity(found)),
+    }))
+}
+
+fn identity(found: &Metadata) -> Identity {
+    (found.ino(), found.created().ok())
+}
+
+fn of(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 impl Mark {
+    fn of_metadata(found: &Metadata) -> Self {
+        let nanoseconds = u64::try_from(found.ctime_nsec()).unwrap_or_default();
+        Self {
+            inode: found.ino(),
+            changed: (found.ctime(), nanoseconds),
+        }
+    }
+
     fn of(found: &Stat) -> Self {
         Self {
             inode: found.st_ino,

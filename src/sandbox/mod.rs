@@ -10,6 +10,7 @@
 //! everything else, and what they leave in the workspace is read by whoever
 //! reads it next.
 
+mod aside;
 mod bubblewrap;
 mod environment;
 mod explain;
@@ -292,6 +293,6 @@ impl Confinement for Sandbox {
     }
 
     fn breach(&self) -> Option<String> {
-        self.records.broken()
+        self.records.broken().or_else(|| self.guard.broken())
     }
 }

@@ -114,8 +114,9 @@ pub struct Grounds {
     pub path: String,
     /// What no command may write in the workspace, whether it is there or not.
     pub protected: Vec<PathBuf>,
-    /// Where the runner itself writes meanwhile, and no command may.
-    pub records: Option<PathBuf>,
+    /// What the runner itself writes meanwhile, and no command may: the directory
+    /// of the run first, when it has one, then files of others that it goes on with.
+    pub records: Vec<PathBuf>,
     /// What no command may read in the workspace.
     pub hidden: Vec<PathBuf>,
     /// This program, which passes on what commands send to the hosts that they may

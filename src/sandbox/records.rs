@@ -15,6 +15,8 @@ use crate::access::{self, Entry, Folder, Kind};
 
 /// Where the runner itself makes files while a command runs.
 const OUTPUTS: &str = "tool-output";
+/// Where what commands made of protected files is put.
+pub(super) const UNDONE: &str = "undone";
 /// Records are read in pieces of this size.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -22,7 +24,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Records {
     /// None where commands cannot write them.
-    root: Option<Site>,
+    sites: Vec<Site>,
     /// None of what is no file.
     before: Mutex<BTreeMap<PathBuf, Option<Seal>>>,
     broken: Mutex<Option<String>>,
@@ -47,14 +49,15 @@ struct Seal {
 
 impl Records {
     pub(super) fn new(tier: Tier, grounds: &Grounds, writable: &[PathBuf]) -> Self {
-        let exposed = grounds.records.clone().and_then(|named| {
+        let exposed = grounds.records.iter().filter_map(|named| {
             let real = named.canonicalize().unwrap_or_else(|_| named.clone());
             let written = |path: &Path| writable.iter().any(|place| path.starts_with(place));
-            let exposed = tier == Tier::Landlock && (written(&named) || written(&real));
+            let exposed = tier == Tier::Landlock && (written(named) || written(&real));
+            let named = named.clone();
             exposed.then_some(Site { named, real })
         });
         Self {
-            root: exposed,
+            sites: exposed.collect(),
             before: Mutex::default(),
             broken: Mutex::default(),
         }
@@ -62,21 +65,26 @@ impl Records {
 
     /// Notes how the records are before a command starts.
     pub(super) fn seal(&self) {
-        let Some(site) = &self.root else { return };
         let mut before = lock(&self.before);
-        for (path, size) in files(&site.real) {
+        for (path, size) in self.files() {
             let seal = Seal::of(&path, size);
             before.insert(path, seal);
         }
     }
 
+    fn files(&self) -> impl Iterator<Item = (PathBuf, u64)> {
+        self.sites.iter().flat_map(|site| files(&site.real))
+    }
+
     /// What a command made of them, when it did.
     pub(super) fn check(&self) -> Option<String> {
-        let site = self.root.as_ref()?;
         let before = std::mem::take(&mut *lock(&self.before));
-        let now: BTreeMap<PathBuf, u64> = files(&site.real).into_iter().collect();
-        let led = site.named.canonicalize();
-        let moved = (led.ok().as_ref() != Some(&site.real)).then_some(&site.named);
+        let now: BTreeMap<PathBuf, u64> = self.files().collect();
+        let moved = self.sites.iter().find(|site| {
+            let led = site.named.canonicalize();
+            led.ok().as_ref() != Some(&site.real)
+        });
+        let moved = moved.map(|site| &site.named);
         let sealed = before
             .iter()
             .filter_map(|(path, seal)| Some((path, seal.as_ref()?)));
@@ -85,9 +93,9 @@ impl Records {
             .find(|(path, seal)| Seal::of(path, seal.size).as_ref() != Some(*seal))
             .map(|(path, _)| path);
         let added = now.keys().find(|path| {
-            let output = path.components().any(|part| part.as_os_str() == OUTPUTS);
-            let ours = output && path.is_file() && !path.is_symlink();
-            !before.contains_key(*path) && !ours
+            let below = |name| path.components().any(|part| part.as_os_str() == name);
+            let output = below(OUTPUTS) && path.is_file() && !path.is_symlink();
+            !before.contains_key(*path) && !output && !below(UNDONE)
         });
         // What the runner writes later must not go where a link leads.
         let strange = now.keys().filter(|path| path.is_symlink());
@@ -136,10 +144,15 @@ impl Seal {
     }
 }
 
-/// Everything below `root` that is no directory, with its size. Nothing is looked
+/// Everything at and below `root` that is no directory, with its size. Nothing is looked
 /// for where a link leads.
 fn files(root: &Path) -> Vec<(PathBuf, u64)> {
     let mut found = Vec::new();
+    if let Ok(file) = root.symlink_metadata()
+        && file.is_file()
+    {
+        found.push((root.to_path_buf(), file.size()));
+    }
     let mut open = vec![root.to_path_buf()];
     while let Some(directory) = open.pop() {
         let Ok(folder) = Folder::open(&directory) else {

@@ -134,6 +134,7 @@ mod sandbox_calls;
 mod sandbox_files;
 mod sandbox_git;
 mod sandbox_hosts;
+mod sandbox_kept;
 mod sandbox_network;
 mod sandbox_processes;
 mod sandbox_refused;

@@ -45,6 +45,8 @@ fn check(line: &str) -> bool {
 /// Simple commands, to be put together.
 const LEAVES: &[&str] = &[
     "p a",
+    "p a >&-x",
+    "p a 2>&- x",
     "q 'x y'",
     "r \"$v\"",
     "s $v",

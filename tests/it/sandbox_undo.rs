@@ -235,7 +235,7 @@ async fn what_is_protected_elsewhere_is_not_shown() {
     for tier in tiers().await {
         let mut scene = Scene::new(tier);
         scene.grounds.protected = vec![scene.path("outside/file")];
-        scene.grounds.records = Some(scene.path("home/.ssh"));
+        scene.grounds.records = vec![scene.path("home/.ssh")];
         let ran = scene.run("cat $OUT/file $REAL/.ssh/id_rsa").await;
         assert!(!ran.said.contains("canary"), "{} {ran:?}", tier.name());
     }
@@ -267,7 +267,7 @@ async fn records_are_not_looked_for_where_a_link_leads() {
     ] {
         let mut scene = Scene::new(Tier::Landlock);
         scene.file("work/.agent/runs/1/events.jsonl", "{}\n");
-        scene.grounds.records = Some(scene.path("work/.agent/runs/1"));
+        scene.grounds.records = vec![scene.path("work/.agent/runs/1")];
         for place in ["outside", "outside/1", "outside/agent/runs/1"] {
             fs::create_dir_all(scene.path(place)).unwrap();
             symlink("file", scene.path(place).join("link")).unwrap();

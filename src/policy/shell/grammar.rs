@@ -215,6 +215,10 @@ impl Reader<'_> {
             "<<" | "<<-" => self.announce(operator)?,
             _ => {
                 self.skip_blanks();
+                if operator.ends_with('&') && self.closes_and_goes_on() {
+                    // Bash takes the mark for itself: `>&-x` is `>&-` and `x`.
+                    return refuse(format!("a word sticks to `{operator}-`"));
+                }
                 match self.word(Within::Command)? {
                     Some(word) => Target::Word(word),
                     None => return refuse(format!("`{operator}` leads nowhere")),
@@ -234,6 +238,13 @@ impl Reader<'_> {
             descriptor,
             target,
         }))
+    }
+
+    /// Whether here is the mark that closes a descriptor, with more behind it.
+    fn closes_and_goes_on(&self) -> bool {
+        let mut rest = self.rest().chars();
+        let ends = |c: char| c.is_whitespace() || ";&|()<>".contains(c);
+        rest.next() == Some('-') && rest.next().is_some_and(|c| !ends(c))
     }
 
     /// Digits or `{name}` directly before an operator.
