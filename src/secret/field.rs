@@ -79,10 +79,16 @@ const GAP_MAX: usize = 8;
 /// What a value that no quote ends is not followed by: it would be code.
 const CODE: &[u8] = b"([{<$`";
 
+/// The bytes of letters beyond ASCII whose alphabets put blanks between words. Of
+/// others whole sentences would look like one value.
+const LETTERS_START: u8 = 0x80;
+const LETTERS_COUNT: usize = 0x60;
+
 /// Where a value stands.
 struct Place {
-    /// The characters of a value beside letters and digits. Those of
-    /// placeholders and of code, as `$`, `{` and `(`, are in none.
+    /// The characters of a value beside ASCII letters and digits. Those of
+    /// placeholders and of code, as `{` and `(`, are in none; where `$` is, what
+    /// follows it decides.
     joints: &'static [u8],
     chars_min: usize,
     /// Whether a value may be followed by this.
@@ -90,14 +96,14 @@ struct Place {
 }
 
 const QUOTED: Place = Place {
-    joints: b"-._~!@#%^&*+=?/|;,",
+    joints: &and_letters::<{ 19 + LETTERS_COUNT }>(b"-._~!@#%^&*+=?/|;,$"),
     chars_min: 0,
     ends: |next| b"\"'`\\".contains(&next),
 };
 
 /// Right behind the `=` of a variable in capitals.
 const VARIABLE: Place = Place {
-    joints: b"-._~!@%^+=/",
+    joints: &and_letters::<{ 12 + LETTERS_COUNT }>(b"-._~!@%^+=/$"),
     chars_min: 0,
     ends: |next| !CODE.contains(&next),
 };
@@ -108,6 +114,21 @@ const BARE: Place = Place {
     chars_min: 32,
     ends: |next| !CODE.contains(&next) && !b"._-:".contains(&next),
 };
+
+/// These bytes and those of the letters.
+const fn and_letters<const N: usize>(ascii: &[u8]) -> [u8; N] {
+    assert!(N == ascii.len() + LETTERS_COUNT, "all of them fit");
+    let mut all = [LETTERS_START; N];
+    let mut index = 0;
+    while index < N {
+        match index.checked_sub(ascii.len()) {
+            None => all[index] = ascii[index],
+            Some(letter) => all[index] += letter as u8,
+        }
+        index += 1;
+    }
+    all
+}
 
 /// The beginnings of what is looked at here.
 pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
@@ -208,11 +229,16 @@ impl Looks {
     fn fit(self, value: &[u8]) -> bool {
         let value = value.get(..CHARS_MAX).unwrap_or(value);
         let has = |is: fn(&u8) -> bool| value.iter().any(is);
-        if matches!(value, [b'/' | b'.' | b'~', ..]) || !has(u8::is_ascii_digit) {
+        let is_place = matches!(value, [b'/' | b'.' | b'~' | b'$', ..]);
+        if is_place || names_variable(value) || !has(u8::is_ascii_digit) {
             return false;
         }
         match self {
-            Password => value.len() >= PASSWORD_CHARS_MIN && has(u8::is_ascii_alphabetic),
+            Password => {
+                let chars = String::from_utf8_lossy(value).chars().count();
+                let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+                chars >= PASSWORD_CHARS_MIN && has(is_letter)
+            }
             Key => {
                 let cases = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
                 let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -220,4 +246,17 @@ impl Looks {
             }
         }
     }
+}
+
+/// Whether a variable stands in the value, as `$NAME`. Of two `$` neither begins one.
+fn names_variable(value: &[u8]) -> bool {
+    let mut rest = value;
+    while let [first, others @ ..] = rest {
+        rest = match (first, others) {
+            (b'$', [b'$', behind @ ..]) => behind,
+            (b'$', [next, ..]) if next.is_ascii_alphabetic() || *next == b'_' => return true,
+            _ => others,
+        };
+    }
+    false
 }

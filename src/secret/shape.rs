@@ -271,9 +271,10 @@ impl Inside {
                 let left = left - 1;
                 Verdict::Yes(Self::Start { left, joints })
             }
-            Self::Run(joints) => match u8::try_from(symbol) {
-                Ok(byte) if is_of(byte, joints) => Verdict::Yes(self),
-                Ok(_) | Err(_) => Verdict::No,
+            // Of a longer character the first byte is in when all of it is.
+            Self::Run(joints) => match rest.first() {
+                Some(byte) if is_of(*byte, joints) => Verdict::Yes(self),
+                Some(_) | None => Verdict::No,
             },
             Self::Pem { left: 0, .. } => Verdict::No,
             Self::Pem { left, seen } => match u8::try_from(symbol) {
