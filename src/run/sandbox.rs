@@ -108,9 +108,10 @@ pub(super) async fn establish(
         let named = |name: &str| {
             job.env.set.contains_key(name) || job.env.pass.iter().any(|one| one == name)
         };
-        if options.git == GitAccess::Writable && !named("HOME") {
+        if !named("HOME") {
             let home = grounds.private_home();
-            warnings.extend(git_identity::bring_in(&home, job, environment).await);
+            let git = git_identity::bring_in(&home, options.git, job, environment).await;
+            warnings.extend(git);
         }
         confined.env = sandbox::environment(&confined.env, &grounds, named);
         if let Network::Hosts(hosts) = sandbox.network().clone() {

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what a test relies on may panic")]
 
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::sandbox_run::{said, tiers};
@@ -25,12 +27,17 @@ const CONFIG: &str = r#"
 
 /// The model adds and commits, as rules allow it, in this repository.
 fn commits(workspace: &Workspace, tier: &str, more: &str, config: &str) -> Output {
+    commits_of(workspace.path(), "", tier, more, config)
+}
+
+/// The same with more in the task, in a directory of a repository.
+fn commits_of(directory: &Path, task: &str, tier: &str, more: &str, config: &str) -> Output {
     let outside = Cli::new();
     let task = format!(
         "version: 1\nname: demo\nprompt: x\nsettings: {{model: scripted/model.yaml}}\n\
          permissions: {{mode: accept_edits, allow: ['Bash(git add:*)', 'Bash(git commit:*)', 'Bash(cat:*)']}}\n\
-         workspace: {{path: '{}'}}\nsandbox: {{mode: require, tier: {tier}, {more}}}\n",
-        workspace.path().display()
+         workspace: {{path: '{}'}}\nsandbox: {{mode: require, tier: {tier}, {more}}}\n{task}",
+        directory.display()
     );
     let call =
         |name: &str, arguments: serde_json::Value| json!({"name": name, "arguments": arguments});
@@ -123,6 +130,57 @@ fn a_user_without_a_name_is_told_by_git() {
             "{tier}: {told}"
         );
         assert!(told.contains(".gitconfig: No such file"), "{tier}: {told}");
+    }
+}
+
+/// Makes git take every repository for another user's.
+const FOREIGN: &str = "env: {set: {GIT_TEST_ASSUME_DIFFERENT_OWNER: '1'}}\n";
+
+#[test]
+fn a_repository_that_the_user_trusts_is_trusted() {
+    for tier in tiers() {
+        let workspace = repository();
+        workspace.write("sub/b.txt", "b\n");
+        let root = workspace.path().display().to_string();
+        let above = workspace.path().parent().unwrap().display().to_string();
+        for (directories, trusted) in [
+            ("*", true),
+            (root.as_str(), true),
+            (&format!("{above}/*"), true),
+            (&format!("{root}/*"), false),
+            ("/elsewhere", false),
+            // An empty value takes back what was said before.
+            ("*\n\tdirectory =", false),
+        ] {
+            let config = format!("{CONFIG}[safe]\n\tdirectory = {directories}\n");
+            for (place, git) in [(".", "writable"), ("sub", "writable"), (".", "read_only")] {
+                let directory = workspace.path().join(place).canonicalize().unwrap();
+                let more = format!("git: {git}");
+                let done = commits_of(&directory, FOREIGN, tier, &more, &config);
+                let told = said(&done);
+                let case = format!("{tier} {directories} {place} {git}: {told}");
+                assert_eq!(told.contains("dubious ownership"), !trusted, "{case}");
+                let line = format!("directory = \\\"{root}\\\"");
+                assert_eq!(told.contains(&line), trusted, "{case}");
+                assert!(!told.contains("canary"), "{case}");
+                let has_name = told.contains("zoe@example.invalid");
+                assert_eq!(has_name, git == "writable", "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_configuration_that_git_cannot_read_is_told() {
+    let tier = *tiers().last().unwrap();
+    for git in ["writable", "read_only"] {
+        let done = commits(&repository(), tier, &format!("git: {git}"), "[user\n");
+        let warnings = done.result()["warnings"].clone();
+        let mut messages = warnings.as_array().unwrap().iter();
+        let told = messages.find(|one| one["code"] == "git_identity");
+        let told = told.unwrap_or_else(|| panic!("{warnings:#}"));
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains("bad config line 1 in file /"), "{message}");
     }
 }
 
