@@ -26,6 +26,7 @@ mod scratch;
 mod session_file;
 mod signal;
 mod tape;
+mod version;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

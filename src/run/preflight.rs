@@ -18,13 +18,12 @@ use crate::task::{Job, Need, Requirement, VersionRange};
 
 use super::environment::{Environment, command_env, reaches_commands};
 use super::probe;
+use super::version::{question, version_in};
 
 /// How long one program may take to say its version; some start slowly.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long all of a job's programs may take together.
 const PATIENCE_ALL: Duration = Duration::from_secs(30);
-/// Ways to ask for a version, in turn.
-const VERSION_ARGUMENTS: [&str; 2] = ["--version", "version"];
 /// Where programs are asked: nobody but an administrator leaves anything there.
 const NOWHERE: &str = "/";
 
@@ -184,7 +183,7 @@ impl Search<'_> {
                 format!("the command `{name}` is {shown}, of the workspace, and not asked");
             return Err(Unmet::new(problem, "require it without a version"));
         }
-        let version = self.version(place).await.map_err(|error| {
+        let version = self.version(name, place).await.map_err(|error| {
             let problem = format!("the version of the command `{name}` is unknown: {error}");
             Unmet::new(problem, "require it without a version")
         })?;
@@ -199,40 +198,24 @@ impl Search<'_> {
     }
 
     /// The version that a program says it has.
-    async fn version(&self, place: &Path) -> Result<Vec<u64>, String> {
-        let program = place.to_string_lossy();
-        for argument in VERSION_ARGUMENTS {
-            let left = self
-                .give_up_at
-                .saturating_duration_since(clock::monotonic());
-            if left.is_zero() {
-                let seconds = PATIENCE_ALL.as_secs();
-                return Err(format!("those that were asked first took {seconds} s"));
-            }
-            let timeout = left.min(PATIENCE);
-            let command = [program.as_ref(), argument];
-            let said = probe::ask(&command, Path::new(NOWHERE), &self.env, timeout).await?;
-            if let Some(version) = version_in(&said.text).filter(|_| said.well) {
-                return Ok(version);
-            }
+    async fn version(&self, name: &str, place: &Path) -> Result<Vec<u64>, String> {
+        let left = self
+            .give_up_at
+            .saturating_duration_since(clock::monotonic());
+        if left.is_zero() {
+            let seconds = PATIENCE_ALL.as_secs();
+            return Err(format!("those that were asked first took {seconds} s"));
         }
-        Err(format!("`{program} --version` names none"))
+        let program = place.to_string_lossy();
+        let mut command = vec![program.as_ref()];
+        command.extend(question(name));
+        let timeout = left.min(PATIENCE);
+        let said = probe::ask(&command, Path::new(NOWHERE), &self.env, timeout).await?;
+        // Warnings are full of numbers: errors are read where there is nothing else.
+        let version = version_in(&said.text).or_else(|| version_in(&said.errors));
+        let version = version.filter(|_| said.well);
+        version.ok_or_else(|| format!("`{}` names none", command.join(" ")))
     }
-}
-
-/// The first number with a dot of a text, else its first number: `go1.22.1` is
-/// 1.22.1, and `less 590 (GNU)` is 590.
-fn version_in(text: &str) -> Option<Vec<u64>> {
-    let numbers = || {
-        let pieces = text.split(|c: char| !c.is_ascii_digit() && c != '.');
-        pieces.map(|piece| piece.trim_matches('.'))
-    };
-    let parse = |piece: &str| -> Option<Vec<u64>> {
-        let parts: Result<Vec<u64>, _> = piece.split('.').map(str::parse).collect();
-        parts.ok()
-    };
-    let dotted = numbers().filter(|piece| piece.contains('.'));
-    dotted.chain(numbers()).find_map(parse)
 }
 
 fn set(name: &str, environment: &Environment) -> Result<String, Unmet> {

@@ -15,14 +15,16 @@ const BYTES_MAX: usize = 4 * 1024;
 pub(crate) struct Said {
     /// Whether it ended well.
     pub(crate) well: bool,
-    /// All of it, errors included, as far as it is read.
+    /// Its standard output, as far as it is read.
     pub(crate) text: String,
+    /// Its standard error, as far as it is read.
+    pub(crate) errors: String,
 }
 
 impl Said {
-    /// The first line.
+    /// The first line; one of its errors where it said nothing else.
     pub(crate) fn line(&self) -> String {
-        let first = self.text.lines().next();
+        let first = self.text.lines().chain(self.errors.lines()).next();
         first.unwrap_or_default().trim().to_owned()
     }
 }
@@ -47,7 +49,7 @@ pub(crate) async fn ask(
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
         stdin: None,
-        streams: Streams::Merged,
+        streams: Streams::Apart,
         timeout: Some(timeout),
         confinement: None,
     };
@@ -62,6 +64,7 @@ pub(crate) async fn ask(
             return Err(format!("`{program}` said nothing for {seconds} s"));
         }
     };
-    let text = String::from_utf8_lossy(&captured.output).into_owned();
-    Ok(Said { well, text })
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (text, errors) = (text(&captured.output), text(&captured.errors));
+    Ok(Said { well, text, errors })
 }

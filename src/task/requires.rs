@@ -5,13 +5,14 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::task::diagnostics::At;
 use crate::task::resolve::Resolution;
 use crate::task::tree::Node;
+use crate::task::validate::PATTERN_IN_WORDS;
 
 /// What the job needs besides its model. It is looked for before the first
 /// request and before anything is changed; when something is missing, all of it
@@ -24,6 +25,7 @@ pub struct RequiresSection {
     /// not written are not compared: `= 1.80` is also 1.80.1.
     #[schemars(
         length(max = 100),
+        transform = told_in_words,
         inner(regex(
             pattern = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}( *(>=|<=|=|>|<) *[0-9]{1,9}(\.[0-9]{1,9}){0,3})?$"
         ))
@@ -35,6 +37,17 @@ pub struct RequiresSection {
     /// Files and directories of the workspace, as paths from its root.
     #[schemars(length(max = 100), inner(length(min = 1)))]
     pub files: Vec<String>,
+}
+
+/// What a command looks like, for people.
+const COMMAND_IN_WORDS: &str = "write the name of a program, or one with a version: `git >= 2.40`; \
+     `>`, `=`, `<` and `<=` also work, and a version is up to 4 numbers with dots";
+
+fn told_in_words(schema: &mut Schema) {
+    let items = schema.get_mut("items").and_then(Value::as_object_mut);
+    if let Some(items) = items {
+        items.insert(PATTERN_IN_WORDS.to_owned(), COMMAND_IN_WORDS.into());
+    }
 }
 
 /// Something that a job needs, and where the task says so.

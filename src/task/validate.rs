@@ -10,6 +10,9 @@ use crate::task::duration;
 use crate::task::schema::{self, Shape};
 use crate::task::tree::{Entry, Kind, Node};
 
+/// The key of a schema for its `pattern` in words; editors know it too.
+pub(super) const PATTERN_IN_WORDS: &str = "patternErrorMessage";
+
 /// Reports everything in a whole document that does not fit its shape, and
 /// takes it out, so that what is left can be decoded.
 pub(super) fn check_all(node: &mut Node, shape: Shape, report: &mut Report) {
@@ -201,7 +204,8 @@ impl Walk<'_> {
             && Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text))
         {
             let message = format!("`{text}` is not allowed as `{path}`");
-            let hint = format!("it must match {pattern}");
+            let words = schema.get(PATTERN_IN_WORDS).and_then(Value::as_str);
+            let hint = words.map_or_else(|| format!("it must match {pattern}"), str::to_owned);
             self.report.error_with(at, "bad_format", message, hint);
             return false;
         }

@@ -156,15 +156,30 @@ fn a_task_that_has_everything_runs() {
 }
 
 #[test]
-fn a_program_is_asked_for_its_version_where_no_repository_is() {
-    let cli = scripted("- text: done\n", "requires: {commands: [tool = 3]}\n");
-    let script = "pwd >> \"$0.asked\"; [ \"$1\" = version ] || exit 1; echo 3";
-    let bin = program(&cli, "tool", script);
-    let asked = cli.home().join("bin/tool.asked");
-    let cli = cli.env("PATH", path(&bin));
-    let mut command = cli.command();
-    assert!(command.output().unwrap().status.success());
-    assert_eq!(std::fs::read_to_string(asked).unwrap(), "/\n/\n");
+fn a_program_is_asked_for_its_version_once_as_it_knows_it_and_where_no_repository_is() {
+    for (name, question) in [
+        ("tool", "--version"),
+        ("go", "version"),
+        ("kubectl", "version --client"),
+        ("ssh", "-V"),
+        ("java", "-version"),
+    ] {
+        for (ending, code) in [("echo 3.1", 0), ("exit 1", 78)] {
+            let more = format!("requires: {{commands: ['{name} = 3.1']}}\n");
+            let cli = scripted("- text: done\n", &more);
+            let script = format!("echo \"$(pwd) $*\" >> \"$0.asked\"; {ending}");
+            let bin = program(&cli, name, &script);
+            let asked = cli.home().join(format!("bin/{name}.asked"));
+            let cli = cli.env("PATH", path(&bin));
+            let done = cli.command().output().unwrap();
+            assert_eq!(done.status.code(), Some(code), "{name}");
+            let asked = std::fs::read_to_string(asked).unwrap();
+            assert_eq!(asked, format!("/ {question}\n"));
+            let problem = format!("/{name} {question}` names none: require it without");
+            let told = String::from_utf8(done.stderr).unwrap();
+            assert_eq!(told.contains(&problem), code == 78, "{told}");
+        }
+    }
 }
 
 #[test]
@@ -239,6 +254,11 @@ fn a_program_that_cannot_be_used_is_missing() {
         (
             0o755,
             "echo 'tool 0.9.1' >&2",
+            "has version 0.9.1, not >= 1",
+        ),
+        (
+            0o755,
+            "echo 'warning: libx.so.6.0.29: no version information' >&2; echo 'tool 0.9.1'",
             "has version 0.9.1, not >= 1",
         ),
     ] {

@@ -11,6 +11,9 @@ use crate::task_case::Case;
 
 const WHOLE: &str = "requires:\n  commands: [git, 'cargo >= 1.80']\n  env: [DEPLOY_URL]\n  files: [Cargo.toml, ./src/]";
 
+const VERSIONS: &str = "write the name of a program, or one with a version: `git >= 2.40`; `>`, `=`, `<` \
+     and `<=` also work, and a version is up to 4 numbers with dots";
+
 #[test]
 fn each_requirement_keeps_its_place() {
     let job = Case::with(WHOLE).job();
@@ -119,6 +122,28 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
     }
     let inside = Case::with("requires: {files: [a/../b, .github/x, a/~]}").job();
     assert_eq!(inside.requires.len(), 3);
+}
+
+#[test]
+fn what_a_version_looks_like_is_told_in_words() {
+    for (section, hint) in [
+        ("commands: ['git == 2']", VERSIONS),
+        ("commands: ['git >= v2']", VERSIONS),
+        ("commands: ['git ~> 2']", VERSIONS),
+        ("commands: ['git >= 1.2.3.4.5']", VERSIONS),
+        ("commands: [./build.sh]", VERSIONS),
+        ("env: [A-B]", "it must match ^[A-Za-z_][A-Za-z0-9_]*$"),
+    ] {
+        let problems = Case::with(&format!("requires: {{{section}}}"))
+            .load()
+            .unwrap_err();
+        let hints: Vec<_> = problems
+            .list
+            .iter()
+            .map(|one| one.hint.as_deref())
+            .collect();
+        assert_eq!(hints, [Some(hint)], "{section}");
+    }
 }
 
 /// The range of `tool RANGE`.
