@@ -19,7 +19,7 @@ const PRINTERS: &[&str] = &[
 ];
 
 /// Programs that look at files and do not open them.
-const LOOKERS: &[&str] = &["[", "du", "ls", "readlink", "realpath", "stat", "test"];
+const LOOKERS: &[&str] = &["[", "ls", "readlink", "realpath", "stat", "test"];
 
 /// Whether the words of a program are texts.
 pub(super) fn prints(program: &str) -> bool {
@@ -141,10 +141,12 @@ impl Policy {
         let Some(touched) = &exec.touched else {
             return Some("the command has too many paths to look at".to_owned());
         };
-        let kinds: &[PathAccess] = if exec.reads_only {
-            &[PathAccess::Read]
-        } else {
-            &[PathAccess::Read, PathAccess::Write]
+        // What is protected is what files hold, not that they are there.
+        let kinds: &[PathAccess] = match (opens_nothing(exec.program()), exec.reads_only) {
+            (true, true) => &[],
+            (true, false) => &[PathAccess::Write],
+            (false, true) => &[PathAccess::Read],
+            (false, false) => &[PathAccess::Read, PathAccess::Write],
         };
         let named = touched.iter().find_map(|touched| match &touched.place {
             Err(Unresolved::Magic) => {

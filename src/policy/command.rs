@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::globs;
-use super::shell::{self, NUMBER, Outer, Refusal, Simple, UNKNOWN};
+use super::shell::{self, NUMBER, Namer, Outer, Refusal, Simple, UNKNOWN};
 
 /// A command, looked at once.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct CommandLine {
     /// The words that were globs.
     pub(crate) globs: Vec<String>,
     /// The command that prints the names which its unknown words are.
-    pub(crate) named_by: Option<Rc<Vec<String>>>,
+    pub(crate) named_by: Option<Rc<Namer>>,
     /// Whether a name that a glob stands for could look like an option.
     pub(crate) loose_glob: bool,
     /// Whether a pipe or a here-document feeds it.

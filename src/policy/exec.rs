@@ -7,17 +7,18 @@ use super::breach::opens_nothing;
 use super::command::CommandLine;
 use super::decide::allow;
 use super::guard::{self, Reach};
-use super::listing::listed_by;
+use super::listing::{hands_names, listed_by};
 use super::order;
 use super::overlap::PathGlob;
 use super::rule::Target;
 use super::scope::{Located, Unresolved, normal, real_or_same};
 use super::shell::{self, Opening};
 use super::suggest;
-use super::sweep::{Sweep, sweep};
+use super::sweep::Sweep;
 use super::touched::{Touched, touched};
 use super::tree;
 use super::uncertain;
+use super::walkers::sweep;
 use super::writes;
 use super::{Bound, Decision, Policy};
 use crate::event::Decider;
@@ -198,7 +199,9 @@ impl Policy {
             reads_only: reach.is_ok_and(|reach| reach == Ok(Reach::Read)),
             walked: self.walked(&command, named.as_ref()),
             globs: globs_of(&command, named.as_ref()),
-            named_below: named.map(|named| named.roots),
+            named_below: named
+                .filter(|_| self.knows_names(&command))
+                .map(|named| named.roots),
             command,
             vetted,
             line,
@@ -208,9 +211,17 @@ impl Policy {
 
     /// The files that another command names to this one, when that is known.
     fn named_to(&self, command: &CommandLine) -> Option<Sweep> {
-        let named = listed_by(command.named_by.as_ref()?)?;
+        let named = listed_by(&command.named_by.as_ref()?.words)?;
         let known = !named.roots.iter().any(|root| root.contains(shell::UNKNOWN));
         known.then_some(named)
+    }
+
+    /// Whether what another command hands to this one is names of such files.
+    fn knows_names(&self, command: &CommandLine) -> bool {
+        let top = &self.scope.workspace;
+        let top = Some(top.as_path()).filter(|top| top.join(".git").exists());
+        let namer = command.named_by.as_ref();
+        namer.is_some_and(|namer| hands_names(namer, &command.directories, top))
     }
 
     /// The files that a command meets; none when there are too many, or when

@@ -40,6 +40,7 @@ mod command;
 mod decide;
 mod exec;
 mod explain;
+mod find;
 mod globs;
 mod guard;
 mod lax;
@@ -63,6 +64,7 @@ mod texts;
 mod touched;
 mod tree;
 mod uncertain;
+mod walkers;
 mod writes;
 
 use std::path::PathBuf;

@@ -77,7 +77,7 @@ pub(crate) fn touched(command: &CommandLine, scope: &Scope) -> Option<Vec<Touche
                 {
                     continue;
                 }
-                for part in parts_of(word) {
+                for part in parts_of(base_name(program), word) {
                     add((part, Some(at + 1)), names, &look, &mut found)?;
                 }
                 for part in code::fragments(words, word) {
@@ -126,8 +126,9 @@ fn leaves_out(program: &str, word: &str) -> bool {
     searches && (word.starts_with("--exclude=") || word.starts_with("--exclude-dir="))
 }
 
-/// A word, the values in it, and what may stick to a short option.
-fn parts_of(word: &str) -> Vec<&str> {
+/// A word, the values in it, and what may stick to a short option, alone or
+/// behind others: `-C..`, `-kC..`.
+fn parts_of<'a>(program: &str, word: &'a str) -> Vec<&'a str> {
     if word.contains("://") && !word.contains("file://") {
         return Vec::new();
     }
@@ -136,8 +137,16 @@ fn parts_of(word: &str) -> Vec<&str> {
     if word.contains(JOINTS) {
         parts.extend(word.split(JOINTS));
     }
-    if word.starts_with('-') && !word.starts_with("--") {
-        parts.extend(word.get(2..));
+    if let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
+        // Which of the letters takes the rest only the program knows; `rg -.` is
+        // one of them.
+        let is_letter = |c: char| c.is_alphanumeric() || (program == "rg" && c == '.');
+        for (at, letter) in cluster.char_indices() {
+            if at > 0 && !is_letter(letter) {
+                break;
+            }
+            parts.extend(cluster.get(at + letter.len_utf8()..));
+        }
     }
     parts
 }

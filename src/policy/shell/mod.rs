@@ -111,8 +111,27 @@ pub(crate) struct Simple {
     pub(crate) directories: Vec<PathBuf>,
     /// Whether a pipe or a here-document feeds it.
     pub(crate) fed: bool,
-    /// The command that prints the names which its unknown words are.
-    pub(crate) named_by: Option<Rc<Vec<String>>>,
+    /// What names the files which its unknown words are.
+    pub(crate) named_by: Option<Rc<Namer>>,
+}
+
+/// A command that names files to another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Namer {
+    /// Its words; of the commands that a `find` runs, `-exec` alone.
+    pub(crate) words: Vec<String>,
+    pub(crate) hands: Hands,
+}
+
+/// What of a command is handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hands {
+    /// The files that it finds, whatever it prints.
+    Files,
+    /// Lines that it prints, as they are.
+    Lines,
+    /// Parts of what it prints, or more than that.
+    Text,
 }
 
 impl Simple {

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Refusal;
 use super::state::{Field, State};
 use super::syntax::{Command, Kind};
 use super::walk::Walker;
+use super::{Hands, Namer, Refusal};
 
 impl Walker {
     /// The parts of a pipe, each in a shell of its own.
@@ -25,9 +25,26 @@ impl Walker {
     }
 }
 
+impl Namer {
+    /// The same as `xargs` with these options takes it.
+    pub(super) fn split_by(self: Rc<Self>, options: &[Field]) -> Rc<Self> {
+        match value_of(options, "--delimiter", 'd').as_deref() {
+            None | Some("\n" | "\\n" | "\\0") => self,
+            Some(_) => self.cut(),
+        }
+    }
+
+    /// The same where lines are cut or changed on their way.
+    fn cut(self: Rc<Self>) -> Rc<Self> {
+        let mut cut = Rc::unwrap_or_clone(self);
+        cut.hands = Hands::Text;
+        Rc::new(cut)
+    }
+}
+
 /// The command whose names of files a part of a pipe prints: itself, or the one
-/// before it, when it only chooses or sorts lines.
-fn names_printed(fields: &[Field], before: Option<Rc<Vec<String>>>) -> Option<Rc<Vec<String>>> {
+/// before it, when it only chooses, sorts or cuts lines.
+fn names_printed(fields: &[Field], before: Option<Rc<Namer>>) -> Option<Rc<Namer>> {
     let words: Vec<&str> = fields.iter().map(|field| field.text.as_str()).collect();
     let [program, arguments @ ..] = words.as_slice() else {
         return None;
@@ -45,8 +62,57 @@ fn names_printed(fields: &[Field], before: Option<Rc<Vec<String>>>) -> Option<Rc
         "tr" => matches!(arguments, ["\\n", "\\0"]),
         _ => false,
     };
-    if passes && before.is_some() {
-        return before;
+    match before.filter(|_| passes) {
+        Some(before) if keeps_lines(program, arguments) => Some(before),
+        Some(before) => Some(before.cut()),
+        None => Some(Rc::new(Namer {
+            words: words.into_iter().map(str::to_owned).collect(),
+            hands: Hands::Lines,
+        })),
     }
-    Some(Rc::new(words.into_iter().map(str::to_owned).collect()))
+}
+
+/// Whether a filter prints whole lines of its input and nothing else, as far as
+/// its options are known.
+fn keeps_lines(program: &str, arguments: &[&str]) -> bool {
+    let letters = match program {
+        "sort" => "urnfVz",
+        "uniq" => "udiz",
+        "head" | "tail" | "shuf" => "nqz0123456789",
+        "grep" | "egrep" | "fgrep" => "viEFPwxz",
+        // Its pair of operands was looked at.
+        "tr" => return true,
+        _ => "",
+    };
+    let counts = matches!(program, "head" | "tail" | "shuf");
+    let patterns = program.ends_with("grep");
+    let mut before = "";
+    arguments.iter().all(|word| {
+        let known = match word.strip_prefix('-') {
+            Some(cluster) => cluster.chars().all(|letter| letters.contains(letter)),
+            // Any other operand is a file of which it prints the lines.
+            None => patterns || (counts && before == "-n"),
+        };
+        before = word;
+        known
+    })
+}
+
+/// The value of an option of `xargs`: `--arg-file` has the file that it reads
+/// instead of its input.
+pub(super) fn value_of(options: &[Field], long: &str, letter: char) -> Option<String> {
+    options.iter().enumerate().find_map(|(at, field)| {
+        let text = field.text.as_str();
+        let stuck = match text.strip_prefix(long) {
+            Some(value) => value.strip_prefix('=').unwrap_or(value),
+            None => text.strip_prefix('-').and_then(|letters| {
+                let at = letters.find(|c| "ILnPsdEa".contains(c))?;
+                letters.get(at..)?.strip_prefix(letter)
+            })?,
+        };
+        match stuck {
+            "" => options.get(at + 1).map(|next| next.text.clone()),
+            stuck => Some(stuck.to_owned()),
+        }
+    })
 }

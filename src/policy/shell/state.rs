@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::Edit;
 use super::syntax::Command;
+use super::{Edit, Namer};
 
 /// More directories than this are not kept apart.
 const DIRECTORIES_MAX: usize = 8;
@@ -125,7 +125,7 @@ pub(super) struct State {
     /// Whether standard input is a pipe or a here-document.
     pub(super) fed: bool,
     /// The command that prints the names of files which standard input has.
-    pub(super) names: Option<Rc<Vec<String>>>,
+    pub(super) names: Option<Rc<Namer>>,
 }
 
 impl State {

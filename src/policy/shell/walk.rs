@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::state::{Field, Function, Names, State, Value};
 use super::syntax::{Command, Join, Kind, Pipeline, Script, Statement, Word};
-use super::{Analysis, Outer, Refusal, names, refuse};
+use super::{Analysis, Namer, Outer, Refusal, names, refuse};
 
 /// More commands than this are not gone through.
 const STEPS_MAX: usize = 20_000;
@@ -51,7 +51,7 @@ pub(super) struct Walker {
     defined: Vec<(String, Rc<Command>)>,
     pub(super) called: BTreeSet<String>,
     /// The command that prints what the unknown words are of what is looked at.
-    pub(super) named_by: Option<Rc<Vec<String>>>,
+    pub(super) named_by: Option<Rc<Namer>>,
 }
 
 /// Where a pipeline may leave the shell; none when it ends it.

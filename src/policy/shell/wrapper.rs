@@ -4,10 +4,11 @@
 use std::rc::Rc;
 
 use super::calls::Notes;
+use super::pipe::value_of;
 use super::plain::is_name;
 use super::state::{Field, State};
 use super::walk::Walker;
-use super::{Opening, Refusal, UNKNOWN, names, refuse};
+use super::{Hands, Namer, Opening, Refusal, UNKNOWN, names, refuse};
 
 /// How a program that runs another takes its arguments. Lists are separated
 /// by `, `; an option that is in none of them is not looked through.
@@ -203,8 +204,9 @@ impl Walker {
         self.note(fields, None, Notes::Free, state);
         let mut named_by = self.named_by.clone();
         if base.ends_with("xargs") {
-            named_by = state.names.clone();
-            if let Some(file) = argument_file(fields.get(..at).unwrap_or_default()) {
+            let options = fields.get(..at).unwrap_or_default();
+            named_by = state.names.clone().map(|names| names.split_by(options));
+            if let Some(file) = value_of(options, "--arg-file", 'a') {
                 named_by = None;
                 let opening = Opening {
                     path: file,
@@ -283,6 +285,7 @@ impl Walker {
     /// `find`: it needs a rule, and each command that it runs as well.
     fn find(&mut self, fields: &[Field], state: &mut State) -> Result<bool, Refusal> {
         let mut own = Vec::new();
+        let mut named = Vec::new();
         let mut commands = Vec::new();
         let mut at = 0;
         while let Some(field) = fields.get(at) {
@@ -290,8 +293,10 @@ impl Walker {
             let below = matches!(field.text.as_str(), "-exec" | "-ok");
             if !below && !matches!(field.text.as_str(), "-execdir" | "-okdir") {
                 own.push(field.text.clone());
+                named.push(field.text.clone());
                 continue;
             }
+            named.push("-exec".to_owned());
             let rest = fields.get(at..).unwrap_or_default();
             let ends = |(index, field): (usize, &Field)| {
                 let several = field.text == "+"
@@ -323,8 +328,12 @@ impl Walker {
         if commands.is_empty() {
             return Ok(false);
         }
-        self.note(fields, Some(own.clone()), Notes::Judged, state);
-        let outside = self.named_by.replace(Rc::new(own));
+        self.note(fields, Some(own), Notes::Judged, state);
+        let namer = Namer {
+            words: named,
+            hands: Hands::Files,
+        };
+        let outside = self.named_by.replace(Rc::new(namer));
         for command in commands {
             let mut inner = state.clone();
             self.inside(fields, None, |walker| walker.program(&command, &mut inner))?;
@@ -347,24 +356,6 @@ fn root_of(fields: &[Field]) -> String {
         [only] if only.known().is_some() => only.text.clone(),
         _ => UNKNOWN.to_string(),
     }
-}
-
-/// The file that `xargs` reads instead of its input.
-fn argument_file(options: &[Field]) -> Option<String> {
-    options.iter().enumerate().find_map(|(at, field)| {
-        let text = field.text.as_str();
-        let stuck = match text.strip_prefix("--arg-file") {
-            Some(long) => long.strip_prefix('=').unwrap_or(long),
-            None => text.strip_prefix('-').and_then(|letters| {
-                let at = letters.find(|c| "ILnPsdEa".contains(c))?;
-                letters.get(at..)?.strip_prefix('a')
-            })?,
-        };
-        match stuck {
-            "" => options.get(at + 1).map(|next| next.text.clone()),
-            stuck => Some(stuck.to_owned()),
-        }
-    })
 }
 
 /// What `xargs` runs: with its input behind, or in the place of a mark.
