@@ -4,7 +4,7 @@ use super::command::CommandLine;
 use super::guard::{self, Reach};
 use super::lax::{Tail, matches_laxly};
 use super::shell::{is_compound, literal_words};
-use super::uncertain;
+use super::uncertain::{self, may_be};
 
 /// What a `Bash` rule matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,9 +183,13 @@ impl BashPattern {
                 let about = self.is_about(command.lax_words(words));
                 about.then(|| "this command is".to_owned())
             }
-            Ok(words) => (self.is_about(command.lax_words(words))
-                || self.forbids_nested(command.own_words(words), 0))
-            .then(|| "this command is, or may run what is".to_owned()),
+            Ok(words) => {
+                let named = || program.is_some_and(|program| has_token(&command.text, program));
+                let nested =
+                    (!vetted || named()) && self.forbids_nested(command.own_words(words), 0);
+                (nested || self.is_about(command.lax_words(words)))
+                    .then(|| "this command is, or may run what is".to_owned())
+            }
             Err(not_plain) => {
                 if vetted && !program.is_some_and(|program| has_token(&command.text, program)) {
                     return None;
@@ -219,7 +223,10 @@ impl BashPattern {
     /// A program that runs others, or that nothing is known of, is judged by
     /// every command its arguments could hold.
     fn forbids_nested(&self, words: &[String], depth: usize) -> bool {
-        if words.len() < 2 || (guard::is_known(words) && guard::check(words, 1).is_ok()) {
+        let known = guard::is_known(words)
+            && guard::check(words, 1).is_ok()
+            && uncertain::check(words).is_ok();
+        if words.len() < 2 || known || finds_only(words) {
             return false;
         }
         if depth > 4 || words.len() > 256 {
@@ -285,6 +292,15 @@ impl BashPattern {
             },
         }
     }
+}
+
+/// Whether a command is a `find` that runs no other: what one runs is looked at
+/// by itself and is not among its words.
+fn finds_only(words: &[String]) -> bool {
+    const RUN: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+    let runs = |word: &String| RUN.iter().any(|run| may_be(word, run));
+    let program = words.first().map_or("", |word| base_name(word));
+    matches!(program, "find" | "gfind") && !words.iter().any(runs)
 }
 
 /// Arguments that are no plain command and cannot become one.

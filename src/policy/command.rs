@@ -57,10 +57,13 @@ impl CommandLine {
 
     /// One command of a line.
     pub(crate) fn of(simple: Simple) -> Self {
-        let patterns = simple
-            .globs
-            .iter()
-            .filter_map(|glob| simple.words.get(glob.at).cloned());
+        let patterns = simple.globs.iter().filter_map(|glob| {
+            let pattern = simple.words.get(glob.at)?;
+            Some(match &glob.edit {
+                Some(edit) => edit.applied_to_glob(pattern),
+                None => pattern.clone(),
+            })
+        });
         let globs: Vec<String> = patterns.collect();
         let loose_glob = globs
             .iter()

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use super::bash::base_name;
 use super::checks::options::telling_option;
+use super::shell::UNKNOWN;
 use super::table::{Covers, Guard, OTHER, rows};
 
 /// Which paths a covered command may have among its arguments.
@@ -140,6 +141,7 @@ fn covered(guard: &Guard, depth: usize, words: &[String], named: usize) -> Resul
             match script {
                 "-V" if words.len() == depth + 1 => Ok(Scope::Script),
                 "-m" if named > options + 1 => Ok(Scope::Inner(options + 1)),
+                "-n" if named > depth && only_parses(words) => Ok(Scope::Script),
                 _ if named > options && !script.starts_with(['-', '+']) => Ok(Scope::Script),
                 _ => Err(guard.why.to_owned()),
             }
@@ -161,6 +163,16 @@ fn covered(guard: &Guard, depth: usize, words: &[String], named: usize) -> Resul
             }
         }
     }
+}
+
+/// Whether a shell parses a script and runs nothing; another option before the
+/// script could make it run that after all.
+fn only_parses(words: &[String]) -> bool {
+    let [program, option, script, ..] = words else {
+        return false;
+    };
+    let shell = matches!(base_name(program), "bash" | "dash" | "sh");
+    shell && option == "-n" && !script.starts_with(['-', '+', UNKNOWN])
 }
 
 /// Where the first word after `depth` stands that is none of the options that
@@ -324,11 +336,11 @@ fn refused_word(guard: &Guard, word: &str) -> Option<String> {
         if listed(guard.plain_long, name) {
             return None;
         }
-        // GNU programs take any unambiguous abbreviation.
-        let meant = guard
-            .long
-            .split(", ")
-            .find(|refused| !name.is_empty() && refused.starts_with(name));
+        // GNU programs take any unambiguous abbreviation, others `_` for `-`.
+        let name = name.replace('_', "-");
+        let meant = guard.long.split(", ").find(|refused| {
+            !name.is_empty() && refused.replace('_', "-").starts_with(name.as_str())
+        });
         return meant.map(|refused| format!("`{word}` (`--{refused}`)"));
     }
     let cluster = word.strip_prefix('-')?;

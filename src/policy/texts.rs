@@ -39,7 +39,7 @@ const SHAPES: &[Shape] = &[
         instead: "-e, -f, --regexp, --file",
     },
     Shape {
-        programs: "rg, ripgrep, ag, ack",
+        programs: "rg, ripgrep",
         flags: "FHILNPSUVXabchilnopqsuvwxz0.Q",
         values: "ABCEMTdgjmrt",
         long_flags: "hidden, no-ignore, no-ignore-vcs, ignore-case, smart-case, case-sensitive, \
@@ -75,17 +75,19 @@ pub(super) fn is_text(words: &[String], at: usize) -> bool {
     let program = words.first().map_or("", |word| base_name(word));
     let word = words.get(at).map_or("", String::as_str);
     match program {
-        // A script that only prints opens nothing.
+        // A script that only prints opens nothing; a file of the same name is none.
         "sed" | "gsed" => {
+            let this = |script: &&str| std::ptr::eq(*script, word);
             guard::check(words, 1).is_ok()
-                && sed_scripts(words).is_ok_and(|all| all.contains(&word))
+                && sed_scripts(words).is_ok_and(|all| all.iter().any(this))
         }
         "yq" => is_expression(words, at),
         _ => pattern_at(program, words) == Some(at),
     }
 }
 
-/// The expression of `yq`: before the files, where there are some.
+/// The expression of `yq`: before the files, where there are some. One that
+/// could be the name of a file is opened where there is such a file.
 fn is_expression(words: &[String], at: usize) -> bool {
     let mut operands = words
         .iter()
@@ -94,10 +96,11 @@ fn is_expression(words: &[String], at: usize) -> bool {
         .filter(|(_, word)| !word.starts_with('-'))
         .skip_while(|(_, word)| matches!(word.as_str(), "e" | "ea" | "eval" | "eval-all"));
     let first = operands.next();
-    let plain = |(_, word): (usize, &String)| word.starts_with('.');
-    first.is_some_and(|(place, _)| place == at)
-        && first.is_some_and(plain)
-        && operands.next().is_some()
+    let name = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    let plain = |(place, word): (usize, &String)| {
+        place == at && word.starts_with('.') && !word.chars().all(name)
+    };
+    first.is_some_and(plain) && operands.next().is_some()
 }
 
 /// Where the pattern of a command stands, when that is certain.

@@ -96,7 +96,6 @@ const TAKES_TEXT: &[(&str, &[&str])] = &[
     ),
     ("pytest", &["-k", "-m", "-n"]),
     ("go", &["-run", "-count", "-timeout"]),
-    ("make", &["-j"]),
     (
         "find",
         &[
@@ -163,10 +162,10 @@ pub(crate) fn is_tame(program: &str) -> bool {
     TAME.contains(&program)
 }
 
-/// Whether the word before is an option that takes any text.
+/// Whether a word is the value of an option that takes any text. Of several
+/// such options in a row every other one is itself a value: in `-e -e x` the
+/// second is what the first takes.
 pub(crate) fn takes_text(words: &[String], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|at| words.get(at));
-    let before = before.map_or("", String::as_str);
     let program = words.first().map_or("", |word| base_name(word));
     let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
     // What begins with `@` is a file to curl.
@@ -174,8 +173,48 @@ pub(crate) fn takes_text(words: &[String], at: usize) -> bool {
         && words
             .get(at)
             .is_some_and(|word| word.starts_with([UNKNOWN, '@']));
-    let mut known = TAKES_TEXT.iter().filter(|_| !file);
-    known.any(|(of, options)| (*of == program || *of == both) && options.contains(&before))
+    let known = |word: &&String| {
+        TAKES_TEXT.iter().any(|(of, options)| {
+            (*of == program || *of == both) && options.contains(&word.as_str())
+        })
+    };
+    let before = || words.get(..at).unwrap_or_default().iter().rev();
+    let run = before().take_while(known).count();
+    let taken = before()
+        .nth(run)
+        .is_some_and(|word| takes_next(program, word));
+    !file && run % 2 == 1 && !taken
+}
+
+/// Whether an option of a search may take the word behind it, so that an option
+/// there is none.
+fn takes_next(program: &str, word: &str) -> bool {
+    const LONG: &[&str] = &[
+        "--count",
+        "--extended-regexp",
+        "--files-with-matches",
+        "--fixed-strings",
+        "--hidden",
+        "--ignore-case",
+        "--invert-match",
+        "--line-number",
+        "--no-messages",
+        "--only-matching",
+        "--perl-regexp",
+        "--quiet",
+        "--recursive",
+        "--word-regexp",
+    ];
+    let alone = match program {
+        "grep" => "EFGHILPRTUZabchilnoqrsvwxyz",
+        "rg" => "FHILNPSUabchilnopqsuvwxz0.",
+        _ => return false,
+    };
+    match word.strip_prefix('-') {
+        None | Some("") => false,
+        Some(long) if long.starts_with('-') => !long.contains('=') && !LONG.contains(&word),
+        Some(letters) => !letters.chars().all(|letter| alone.contains(letter)),
+    }
 }
 
 /// Whether a word may turn out to be another.

@@ -8,6 +8,7 @@
 //! known of, and the values of options that may name an output.
 
 use super::bash::base_name;
+use super::guard;
 
 /// A program that reads the files among its arguments, for all that this says
 /// of itself: what the code in them does is out of sight here.
@@ -236,11 +237,12 @@ pub(super) fn leaves_files_alone(words: &[String]) -> bool {
     only_records(words) || matches!(program, Some("mkdir" | "touch"))
 }
 
-/// Whether a command takes note of files and writes none.
+/// Whether a command takes note of files and writes none: one of git that
+/// records them, without an option that runs another program.
 pub(super) fn only_records(words: &[String]) -> bool {
     let first = words.get(1).map_or("", String::as_str);
     let git = words.first().is_some_and(|program| program == "git");
-    git && listed("add, branch, commit, fetch, push, tag", first)
+    git && listed("add, branch, commit, fetch, push, tag", first) && guard::check(words, 2).is_ok()
 }
 
 /// What else may write files that none of its words names: the program or its

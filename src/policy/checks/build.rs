@@ -1,5 +1,7 @@
 //! Arguments of compilers, build tools and test runners.
 
+use crate::policy::shell::UNKNOWN;
+
 /// Options of compilers that start programs or load code.
 const COMPILER_RUNS: &[&str] = &[
     "@",
@@ -39,12 +41,13 @@ pub(crate) fn compiler(words: &[String], named: usize) -> Result<(), String> {
 /// Options of make with a value behind `=` that choose nothing that runs.
 const MAKE_PLAIN: &[&str] = &["--directory", "--jobs", "--load-average", "--output-sync"];
 
-/// `make CC=…` replaces the programs that run; a number names none.
+/// `make CC=…` replaces the programs that run; a number or a version names none.
 pub(crate) fn no_assignment(words: &[String], named: usize) -> Result<(), String> {
     let plain = |word: &str| {
         word.split_once('=').is_none_or(|(name, value)| {
             let variable = name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
-            let number = !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit());
+            let digits = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+            let number = value.split('.').all(digits);
             MAKE_PLAIN.contains(&name) || (variable && number && !name.contains("MAKE"))
         })
     };
@@ -221,6 +224,12 @@ pub(crate) fn go_linker(words: &[String], named: usize) -> Result<(), String> {
             Some(glued) => glued.strip_prefix('=').unwrap_or(glued),
             None => continue,
         };
+        // With a blank in it, it adds a flag.
+        if value.contains(UNKNOWN) {
+            return Err(format!(
+                "a part of `{option}` is not known before it runs and may start another linker"
+            ));
+        }
         let mut flags = value.split_whitespace();
         while let Some(flag) = flags.next() {
             let plain = match flag {

@@ -121,6 +121,9 @@ pub(crate) fn not_everything(words: &[String], named: usize) -> Result<(), Strin
         !is_option(word) && depth <= 0 && (word.starts_with('.') || word.contains("/.."))
     };
     match words.iter().skip(named.max(1)).find(everything) {
+        Some(word) if word.split('/').any(|part| part == "..") => {
+            Err(format!("`{word}` leads above where it starts"))
+        }
         Some(word) => Err(format!(
             "`{word}` is the whole workspace, with the repository itself"
         )),

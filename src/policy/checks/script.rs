@@ -2,6 +2,30 @@
 
 use super::{script_awk, script_sed};
 
+/// Reporters that node has itself.
+const NODE_REPORTERS: &[&str] = &["dot", "junit", "lcov", "spec", "tap"];
+
+/// `node --test`: where the rule names it, with reporters of node itself.
+pub(crate) fn node_tests(words: &[String], named: usize) -> Result<(), String> {
+    for (at, word) in words.iter().enumerate().skip(named.max(1)) {
+        if word == "--test" {
+            return Err("`--test` runs files; the rule has to name it".to_owned());
+        }
+        let Some(value) = word.strip_prefix("--test-reporter") else {
+            continue;
+        };
+        let next = words.get(at + 1).map_or("", String::as_str);
+        let reporter = match value.strip_prefix('=') {
+            Some(glued) => glued,
+            None => next,
+        };
+        if !NODE_REPORTERS.contains(&reporter) {
+            return Err(format!("`{reporter}` is loaded as a reporter"));
+        }
+    }
+    Ok(())
+}
+
 /// sed: scripts that print, delete, substitute or move lines.
 pub(crate) fn sed(words: &[String], _named: usize) -> Result<(), String> {
     let scripts = script_sed::scripts(words)?;
@@ -121,6 +145,9 @@ pub(crate) fn yq(words: &[String], named: usize) -> Result<(), String> {
     let first = named.max(1 + usize::from(subcommand));
     for word in words.iter().skip(first) {
         let active = ACTIVE.iter().any(|name| is_called(word, name)) && !is_path_like(word);
+        if word.ends_with(".yq") {
+            return Err(format!("`{word}` is a file of expressions"));
+        }
         if active || word.contains("$ENV") {
             return Err(format!(
                 "`{word}` may read files or variables, or run a program"

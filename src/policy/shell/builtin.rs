@@ -159,9 +159,9 @@ impl Walker {
         let below;
         let target = match operands.as_slice() {
             // Some directory that is there.
-            [only] if only.glob && !only.splits && !only.text.contains("..") => {
-                below = only.text.replace(['*', '?', '['], &UNKNOWN.to_string());
-                Some(below.as_str())
+            [only] if only.glob => {
+                below = below_of(only);
+                below.as_deref()
             }
             [only] => only.known(),
             _ => None,
@@ -174,7 +174,7 @@ impl Walker {
         let Some(target) = target.filter(|target| {
             // `-P` follows links before it goes up.
             let plain = !physical || !target.contains("..");
-            plain && !target.is_empty() && !target.starts_with(['-', '~'])
+            plain && !target.is_empty() && !target.starts_with(['-', '~', '+'])
         }) else {
             return refuse("where its `cd` leads is not known, or not in the workspace");
         };
@@ -372,6 +372,20 @@ fn check_test(arguments: &[Field]) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// A path below where the shell is that a glob stands for; none when it may
+/// lead up.
+fn below_of(glob: &Field) -> Option<String> {
+    let marks = ['*', '?', '['];
+    let text = match &glob.edit {
+        Some(edit) => edit.applied_to_glob(&glob.text),
+        None => glob.text.clone(),
+    };
+    // Bash may find `..` for `.*`.
+    let mut parts = text.split('/');
+    let up = parts.any(|part| part.contains("..") || part.starts_with('.') && part.contains(marks));
+    (!glob.splits && !up).then(|| text.replace(marks, &UNKNOWN.to_string()))
 }
 
 /// Whether a path is an open descriptor.

@@ -3,6 +3,7 @@
 use super::builtin;
 use super::state::{Field, Names, State, Value};
 use super::syntax::{Form, Kind, Operator, Parameter, Piece, Script, Word, is_glob};
+use super::tilde::no_visited_directory;
 use super::walk::Walker;
 use super::{Edit, NUMBER, Refusal, UNKNOWN, brace, refuse};
 
@@ -109,6 +110,17 @@ impl Walker {
         }
     }
 
+    /// Notes what is left of a variable when an end of it is cut off.
+    fn may_turn_out_part(&mut self, name: &str, state: &State) {
+        if let Value::Known(text) = self.plain_value(name, state) {
+            for (at, _) in text.char_indices() {
+                let (begin, end) = text.split_at(at);
+                self.may_turn_out(begin);
+                self.may_turn_out(end);
+            }
+        }
+    }
+
     /// The fields of several words.
     pub(super) fn all_fields(
         &mut self,
@@ -129,6 +141,7 @@ impl Walker {
     pub(super) fn fields(&mut self, word: &Word, state: &mut State) -> Result<Vec<Field>, Refusal> {
         let mut fields = Vec::new();
         for pieces in brace::expand(&word.pieces)? {
+            no_visited_directory(&pieces)?;
             let mut building = Building::default();
             if let Some(field) = self.names(&pieces, state)? {
                 fields.push(field);
@@ -261,6 +274,7 @@ impl Walker {
 
     /// The value that a word has when it is assigned.
     pub(super) fn assigned(&mut self, word: &Word, state: &mut State) -> Result<Value, Refusal> {
+        no_visited_directory(&word.pieces)?;
         match sole(&word.pieces) {
             Some(Piece::Parameter(parameter)) => {
                 return Ok(match self.parameter(parameter, state)? {
@@ -348,19 +362,26 @@ impl Walker {
             Form::Plain => {}
             Form::Length => return Ok(Value::Number),
             Form::Changed(pieces) => {
+                no_visited_directory(pieces)?;
                 let text = self.text(pieces, state)?;
                 self.may_turn_out(&text);
+                self.may_turn_out_part(&parameter.name, state);
                 return Ok(Value::Unknown);
             }
             Form::Cut(pieces) => {
                 let end = self.text(pieces, state)?;
                 let value = self.plain_value(&parameter.name, state);
-                return Ok(match parameter.subscript {
+                let cut = match parameter.subscript {
                     None => without_end(value, &end),
                     Some(_) => Value::Unknown,
-                });
+                };
+                if cut == Value::Unknown {
+                    self.may_turn_out_part(&parameter.name, state);
+                }
+                return Ok(cut);
             }
             Form::Assign(pieces) => {
+                no_visited_directory(pieces)?;
                 let text = self.text(pieces, state)?;
                 self.may_turn_out(&text);
                 self.set(&parameter.name, Value::Unknown, state)?;
@@ -423,15 +444,20 @@ impl Walker {
     }
 }
 
-/// A value without an end that has no wildcards.
+/// A value without an end that has no wildcards and no tilde, which bash reads
+/// as a home directory there.
 fn without_end(value: Value, end: &str) -> Value {
-    if end.contains(GLOB) || end.contains(['\\', UNKNOWN, NUMBER]) {
+    if end.contains(GLOB) || end.contains(['\\', '~', UNKNOWN, NUMBER]) {
         return Value::Unknown;
     }
     match value {
         Value::Known(text) => {
             let stem = text.strip_suffix(end).unwrap_or(&text);
             Value::Known(stem.to_owned())
+        }
+        // What is cut off a pattern has to show where directories end.
+        Value::Names(names) if end.contains(['/', ']']) && !names.pattern.ends_with(end) => {
+            Value::Unknown
         }
         Value::Names(names) => match names.edit.without(end) {
             Some(edit) => Value::Names(Names {

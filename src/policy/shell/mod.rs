@@ -48,6 +48,7 @@ mod redirect;
 mod state;
 mod syntax;
 mod test;
+mod tilde;
 mod walk;
 mod wrapper;
 
@@ -194,6 +195,18 @@ impl Edit {
     pub(crate) fn applied(&self, name: &str) -> String {
         let stem = name.strip_suffix(self.cut.as_str()).unwrap_or(name);
         format!("{}{stem}{}", self.before, self.behind)
+    }
+
+    /// A glob that all names match which those of `pattern` become.
+    pub(crate) fn applied_to_glob(&self, pattern: &str) -> String {
+        let (before, behind) = (&self.before, &self.behind);
+        if let Some(stem) = pattern.strip_suffix(self.cut.as_str()) {
+            return format!("{before}{stem}{behind}");
+        }
+        // A name may have the end or not.
+        let directory = pattern.rfind('/').map_or(0, |at| at + 1);
+        let directory = pattern.get(..directory).unwrap_or_default();
+        format!("{before}{directory}*{behind}")
     }
 }
 

@@ -112,7 +112,6 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a word is `name=` or `name+=`, which a parenthesis may follow.
 /// Whether bash may read on for the `]` of `name[`, or of an element's `[`, and
 /// past blanks and all else that ends a word.
 fn opens_subscript(word: &Word) -> bool {
@@ -131,6 +130,7 @@ fn opens_subscript(word: &Word) -> bool {
         && text.matches('[').count() > text.matches(']').count()
 }
 
+/// Whether a word is `name=` or `name+=`, which a parenthesis may follow.
 fn is_array_begin(word: &Word) -> bool {
     word.bare().is_some_and(|text| {
         let name = text

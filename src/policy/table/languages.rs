@@ -1,7 +1,7 @@
 //! Interpreters, compilers, and the modules that are programs of their own.
 
 use super::{BASE, CLOSED, Covers, Guard, OTHER};
-use crate::policy::checks::{build, data};
+use crate::policy::checks::{build, data, script};
 
 /// The rows.
 pub(crate) const ROWS: &[Guard] = &[
@@ -21,10 +21,12 @@ pub(crate) const ROWS: &[Guard] = &[
         programs: "node --test, node --check",
         why: "it loads code or configuration by it",
         long: "require, import, loader, experimental-loader, eval, print, run, interactive, env-file, \
-               env-file-if-exists, openssl-config, inspect, inspect-brk, test-reporter, \
+               env-file-if-exists, openssl-config, inspect, inspect-brk, \
                test-reporter-destination, test-global-setup, experimental-config-file, \
                build-snapshot, snapshot-blob, conditions, diagnostic-dir, redirect-warnings",
+        plain_long: "check, test, test-reporter",
         short: "repiC",
+        check: Some(script::node_tests),
         ..OTHER
     },
     Guard {
