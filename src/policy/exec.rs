@@ -406,7 +406,7 @@ impl Policy {
     }
 
     /// Whether a builtin that only computes may run: `cd` stays inside, unless
-    /// nothing runs where it leads.
+    /// nothing runs where it leads. Where a glob leads is known here only.
     fn grant_free(&self, exec: &Exec) -> Decision {
         let free = allow(
             Decider::Policy,
@@ -414,22 +414,28 @@ impl Policy {
             "it runs nothing by itself".to_owned(),
         );
         if !matches!(exec.program(), "cd" | "pushd")
-            || !exec.strays
+            || (!exec.strays && exec.command.globs.is_empty())
             || self.permissions.mode.runs_commands(self.sandbox)
             || self.any_command().is_some()
         {
             return free;
         }
-        let operands = exec.command.words.iter().flatten().skip(1);
-        let target = operands.filter(|word| !word.starts_with('-')).last();
-        let leads_out = |directory: &PathBuf| {
-            let path = normal(&directory.join(target.map_or("", String::as_str)));
-            !self
-                .scope
-                .locate(&path)
-                .is_ok_and(|place| self.scope.contains(&place.real))
+        let words = exec.command.words.iter().flatten().skip(1);
+        let mut operands: Vec<&str> = words
+            .map(String::as_str)
+            .filter(|word| !word.starts_with('-'))
+            .collect();
+        if operands.is_empty() {
+            operands.push("");
+        }
+        let leads_out = |path: PathBuf| {
+            let place = self.scope.locate(&normal(&path));
+            !place.is_ok_and(|place| self.scope.contains(&place.real))
         };
-        if exec.command.directories.iter().any(leads_out) {
+        // In a loop it gets the names one after another.
+        let mut places = exec.command.directories.iter();
+        let leaves = places.any(|from| operands.iter().any(|target| leads_out(from.join(target))));
+        if leaves {
             let why = format!("`{}` leaves the workspace", exec.command.text);
             return self.refused(Decider::Policy, &why, None);
         }
