@@ -22,7 +22,11 @@ pub fn noting(place: &str) -> String {
 /// need no rule.
 pub fn noted(text: &str) -> Vec<Vec<String>> {
     let commands = text.split_terminator(COMMAND_END);
-    let word = |word: &str| word.replace(LINE_END, "\n");
+    let word = |word: &str| match word.strip_prefix("/dev/fd/") {
+        // Bash takes any descriptor for a process substitution that is free.
+        Some(_) => "/dev/fd/63".to_owned(),
+        None => word.replace(LINE_END, "\n"),
+    };
     let words = |command: &str| command.split(WORD_END).map(word).collect();
     let mut commands: Vec<Vec<String>> = commands.map(words).collect();
     for ran in &mut commands {
