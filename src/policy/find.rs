@@ -4,6 +4,7 @@
 //! action of every way through it. Where it is not, nothing narrows the walk.
 
 use super::sweep::Sweep;
+use super::table::listed;
 
 /// Predicates that take a word, apart from those that are looked at.
 const VALUES: &str = "-ipath, -path, -wholename, -iwholename, -regex, -iregex, -size, -mtime, -mmin, -ctime, \
@@ -62,11 +63,6 @@ pub(crate) fn find(words: &[String]) -> Sweep {
         ..Sweep::default()
     };
     narrowed(tests, &whole).unwrap_or(whole)
-}
-
-/// Whether an item is in one of the lists.
-fn listed(list: &str, item: &str) -> bool {
-    list.split(", ").any(|listed| listed == item)
 }
 
 /// A walk by the tests of an expression; none when these are not understood.

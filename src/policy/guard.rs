@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use super::bash::base_name;
 use super::checks::options::telling_option;
 use super::shell::UNKNOWN;
-use super::table::{Covers, Guard, OTHER, rows};
+use super::table::{Covers, Guard, OTHER, listed, rows};
 
 /// Which paths a covered command may have among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -359,9 +359,4 @@ fn refused_word(guard: &Guard, word: &str) -> Option<String> {
         }
     }
     None
-}
-
-/// Whether a list of the table has an item.
-fn listed(list: &str, item: &str) -> bool {
-    !item.is_empty() && list.split(", ").any(|listed| listed == item)
 }

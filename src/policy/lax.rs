@@ -6,6 +6,7 @@ use super::bash::base_name;
 use super::guard;
 use super::options::has_option;
 use super::shell::UNKNOWN;
+use super::table::listed;
 use super::uncertain;
 
 /// Programs that are the same one.
@@ -170,9 +171,4 @@ fn says(program: &str, have: &str, want: &str, target: bool) -> bool {
 fn is_group(program: &str, word: &str) -> bool {
     let mut groups = GROUPS.iter();
     groups.any(|(of, words)| *of == program && listed(words, word))
-}
-
-/// Whether a list of a table has an item.
-fn listed(list: &str, item: &str) -> bool {
-    !item.is_empty() && list.split(", ").any(|listed| listed == item)
 }

@@ -4,6 +4,7 @@
 use super::bash::base_name;
 use super::checks::sed_scripts;
 use super::guard;
+use super::table::listed;
 use super::uncertain;
 
 /// A program whose first operand is a pattern or an expression. Lists are
@@ -104,7 +105,7 @@ fn is_expression(words: &[String], at: usize) -> bool {
 }
 
 /// Where the pattern of a command stands, when that is certain.
-fn pattern_at(program: &str, words: &[String]) -> Option<usize> {
+pub(super) fn pattern_at(program: &str, words: &[String]) -> Option<usize> {
     let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
     let (shape, mut at) = SHAPES.iter().find_map(|shape| {
         let named = |name: &str| listed(shape.programs, name);
@@ -164,8 +165,4 @@ impl Shape {
         }
         Some(1)
     }
-}
-
-fn listed(list: &str, item: &str) -> bool {
-    !item.is_empty() && list.split(", ").any(|listed| listed == item)
 }

@@ -9,6 +9,7 @@
 
 use super::bash::base_name;
 use super::guard;
+use super::table::listed;
 
 /// A program that reads the files among its arguments, for all that this says
 /// of itself: what the code in them does is out of sight here.
@@ -245,16 +246,12 @@ pub(super) fn only_records(words: &[String]) -> bool {
     git && listed("add, branch, commit, fetch, push, tag", first) && guard::check(words, 2).is_ok()
 }
 
+/// Options by which what unpacks is told where.
+const PLACES: &[&str] = &["-C", "--directory", "-d", "-o", "--output"];
+
 /// What else may write files that none of its words names: the program or its
 /// subcommand, what has to be among the words, and what must not.
 const UNNAMED: &[(&str, &[&str], &[&str])] = &[
-    (
-        "patch",
-        &[],
-        &["-o", "--output", "--dry-run", "-d", "--directory"],
-    ),
-    ("unzip", &[], &["-d", "-l", "-p", "-t", "-Z", "-v"]),
-    ("cpio", &["-i", "-id", "-idm", "-idmv", "--extract"], &[]),
     ("cargo fmt", &[], &["--check", "--help"]),
     ("cargo fix", &[], &[]),
     ("cargo clippy", &["--fix"], &[]),
@@ -265,19 +262,7 @@ fn writes_unnamed(words: &[String]) -> bool {
     let program = words.first().map_or("", |word| base_name(word));
     let both = format!("{program} {}", words.get(1).map_or("", String::as_str));
     let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    let extracts = matches!(program, "tar" | "bsdtar" | "gtar")
-        && !any(&["-C", "--directory"])
-        && words.iter().skip(1).enumerate().any(|(at, word)| {
-            let cluster = match word.strip_prefix('-') {
-                Some(cluster) => cluster,
-                None if at == 0 => word.as_str(),
-                None => "",
-            };
-            let letters = cluster.split(['f', 'C']).next().unwrap_or_default();
-            !cluster.starts_with('-') && letters.contains('x')
-        });
-    extracts
-        || any(&["--extract", "--get"]) && program == "tar"
+    (unpacks(words) && !any(PLACES))
         || UNNAMED.iter().any(|(of, wanted, without)| {
             (*of == program || *of == both) && (wanted.is_empty() || any(wanted)) && !any(without)
         })
@@ -330,9 +315,4 @@ impl Runner {
         let letter = word.get(..2).unwrap_or_default();
         !word.starts_with("--") && letter.len() < word.len() && listed(self.reads, letter)
     }
-}
-
-/// Whether a list has an item.
-fn listed(list: &str, item: &str) -> bool {
-    list.split(", ").any(|listed| listed == item)
 }

@@ -1,6 +1,7 @@
 //! Arguments that are programs in a language of their own: sed, awk, jq, SQL.
 
 use super::{script_awk, script_sed};
+use crate::policy::texts::pattern_at;
 
 /// Reporters that node has itself.
 const NODE_REPORTERS: &[&str] = &["dot", "junit", "lcov", "spec", "tap"];
@@ -66,7 +67,8 @@ pub(crate) fn awk(words: &[String], _named: usize) -> Result<(), String> {
 
 /// jq: programs that load nothing and do not read the environment.
 pub(crate) fn jq(words: &[String], named: usize) -> Result<(), String> {
-    let files = jq_files(words);
+    // Where they begin; behind all words when an option is not known.
+    let files = pattern_at("jq", words).map_or(words.len(), |at| at + 1);
     for (at, word) in words.iter().enumerate().skip(named.max(1)) {
         let file = at >= files && is_path_like(word);
         let loads = [
@@ -85,41 +87,6 @@ pub(crate) fn jq(words: &[String], named: usize) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Where the files of jq begin, behind its program; behind all words when an
-/// option is not known.
-fn jq_files(words: &[String]) -> usize {
-    const ALONE: &[&str] = &[
-        "--ascii-output",
-        "--color-output",
-        "--compact-output",
-        "--exit-status",
-        "--join-output",
-        "--monochrome-output",
-        "--null-input",
-        "--raw-input",
-        "--raw-output",
-        "--slurp",
-        "--sort-keys",
-        "--stream",
-        "--tab",
-        "--unbuffered",
-    ];
-    let mut at = 1;
-    while let Some(word) = words.get(at) {
-        let letters = word.strip_prefix('-').unwrap_or_default();
-        at += match word.as_str() {
-            "--arg" | "--argjson" | "--rawfile" | "--slurpfile" => 3,
-            "--indent" => 2,
-            long if ALONE.contains(&long) => 1,
-            _ if word.starts_with("--") => return words.len(),
-            _ if letters.is_empty() => return at + 1,
-            _ if letters.chars().all(|c| "aCcejMnrRSs".contains(c)) => 1,
-            _ => return words.len(),
-        };
-    }
-    words.len()
 }
 
 /// yq: expressions that only look at what they are given.

@@ -9,6 +9,7 @@ use super::plain::is_name;
 use super::state::{Field, State};
 use super::walk::Walker;
 use super::{Hands, Namer, Opening, Refusal, UNKNOWN, names, refuse};
+use crate::policy::table::listed;
 
 /// How a program that runs another takes its arguments. Lists are separated
 /// by `, `; an option that is in none of them is not looked through.
@@ -474,8 +475,4 @@ fn has_bashisms(text: &str) -> bool {
         "$'", "$\"", "[[", "((", "<(", ">(", "&>", "<<<", "function", "coproc", "select",
     ];
     marks.iter().any(|mark| arithmetic.contains(mark))
-}
-
-fn listed(list: &str, item: &str) -> bool {
-    !item.is_empty() && list.split(", ").any(|listed| listed == item)
 }

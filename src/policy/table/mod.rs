@@ -19,6 +19,11 @@ mod vcs;
 
 use super::guard::Reach;
 
+/// Whether a list of a table has an item.
+pub(crate) fn listed(list: &str, item: &str) -> bool {
+    !item.is_empty() && list.split(", ").any(|listed| listed == item)
+}
+
 /// What a prefix rule for a program covers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Covers {
