@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -26,8 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 64 * 1024;
 /// What says where the user's own configuration is.
 const VARIABLES: &[&str] = &["HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"];
-/// Those that git needs one of.
-const VARIABLES_NEEDED: &[&str] = &["HOME", "GIT_CONFIG_GLOBAL"];
 /// What is asked for.
 const SETTINGS: &str = r"^(user\.(name|email)|safe\.directory)$";
 
@@ -90,8 +88,8 @@ impl Settings {
 /// The settings of the user. Nothing of the repository is read but where it is,
 /// which may choose another identity.
 async fn ask(workspace: &Path, environment: &Environment) -> Result<Settings, String> {
-    let variable = |name: &&str| environment.variables().contains_key(*name);
-    if !VARIABLES_NEEDED.iter().any(variable) {
+    // To ask takes a process: not where there is nothing to ask for.
+    if !files(environment).iter().any(|file| file.exists()) {
         return Ok(Settings::default());
     }
     let mut env = vec![
@@ -139,6 +137,19 @@ async fn ask(workspace: &Path, environment: &Environment) -> Result<Settings, St
         (name.to_owned(), value.to_owned())
     };
     Ok(Settings(text.split('\0').map(pair).collect()))
+}
+
+/// The files in which git looks for the user's configuration.
+fn files(environment: &Environment) -> Vec<PathBuf> {
+    let place = |name| environment.value(name).map(PathBuf::from);
+    if let Some(only) = place("GIT_CONFIG_GLOBAL") {
+        return vec![only];
+    }
+    let Some(home) = place("HOME") else {
+        return Vec::new();
+    };
+    let config = place("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    vec![home.join(".gitconfig"), config.join("git/config")]
 }
 
 /// The directory that git looks at the owner of: the root of the working copy.

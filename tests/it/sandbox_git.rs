@@ -184,6 +184,28 @@ fn a_configuration_that_git_cannot_read_is_told() {
     }
 }
 
+/// A job starts without a process that has nothing to tell.
+#[test]
+fn a_user_without_a_configuration_is_not_asked_for_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (configured, asked) in [(false, false), (true, true)] {
+        let cli = crate::sandbox_run::task(&["echo"], "{mode: require}");
+        let programs = tempfile::tempdir().unwrap();
+        let log = programs.path().join("log");
+        let git = programs.path().join("git");
+        let script = format!("#!/bin/sh\necho \"$*\" >> '{}'\n", log.display());
+        std::fs::write(&git, script).unwrap();
+        std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+        if configured {
+            std::fs::write(cli.home().join(".gitconfig"), CONFIG).unwrap();
+        }
+        let path = format!("{}:/usr/bin:/bin", programs.path().display());
+        cli.env("PATH", path).run();
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        assert_eq!(log.contains("config --global"), asked, "{log}");
+    }
+}
+
 #[test]
 fn a_repository_that_is_only_read_takes_no_commit() {
     for tier in tiers() {
