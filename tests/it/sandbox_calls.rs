@@ -3,25 +3,9 @@
 
 use std::os::unix::net::UnixListener;
 
-use crate::sandbox_scene::{Scene, tiers};
+use crate::sandbox_scene::{Scene, closed, tiers};
 use agent::process::{Ending, Process};
 use agent::sandbox::{Network, Tier};
-
-/// Runs each script in each tier: it must end and print nothing open.
-async fn closed(scripts: &[&str]) {
-    for tier in tiers().await {
-        let scene = Scene::new(tier);
-        let sandbox = scene.sandbox().await;
-        for script in scripts {
-            let ran = scene
-                .run_in(&format!("{script}\necho closed"), sandbox.clone())
-                .await;
-            let at = format!("{} `{script}`: {ran:?}", tier.name());
-            assert!(!ran.said.contains("OPEN"), "{at}");
-            assert!(ran.said.contains("closed"), "{at}");
-        }
-    }
-}
 
 /// A call by number, which must fail.
 fn fails(name: &str, number: i64, arguments: &str) -> String {

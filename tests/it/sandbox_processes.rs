@@ -1,24 +1,7 @@
 //! Processes in the sandbox: the runner and its machine are out of reach, and
 //! nothing outlives a command.
 
-use crate::sandbox_scene::{Scene, namespaces, tiers};
-
-/// Runs each script in each tier: it must print `closed` and nothing that says
-/// it got anywhere.
-async fn closed(scripts: &[&str]) {
-    for tier in tiers().await {
-        let scene = Scene::new(tier);
-        let sandbox = scene.sandbox().await;
-        for script in scripts {
-            let ran = scene
-                .run_in(&format!("{script}\necho closed"), sandbox.clone())
-                .await;
-            let at = format!("{} `{script}`: {ran:?}", tier.name());
-            assert!(!ran.said.contains("OPEN"), "{at}");
-            assert!(ran.said.contains("closed"), "{at}");
-        }
-    }
-}
+use crate::sandbox_scene::{Scene, closed, namespaces, tiers};
 
 /// A call of the kernel by number: it must be refused, and not fail for
 /// another reason.

@@ -162,3 +162,20 @@ impl Scene {
         }
     }
 }
+
+/// Runs each script in each tier: it must print `closed` and nothing that says
+/// it got anywhere.
+pub(crate) async fn closed(scripts: &[&str]) {
+    for tier in tiers().await {
+        let scene = Scene::new(tier);
+        let sandbox = scene.sandbox().await;
+        for script in scripts {
+            let ran = scene
+                .run_in(&format!("{script}\necho closed"), sandbox.clone())
+                .await;
+            let at = format!("{} `{script}`: {ran:?}", tier.name());
+            assert!(!ran.said.contains("OPEN"), "{at}");
+            assert!(ran.said.contains("closed"), "{at}");
+        }
+    }
+}
