@@ -170,12 +170,15 @@ fn allow(
 /// Keeps the signals of the calling thread to what it starts, and says whether that
 /// took: kernels before 6.12 cannot.
 pub(super) fn fence_thread() -> bool {
-    let fence = || {
+    let fence = || -> Result<_, Box<dyn std::error::Error>> {
+        // A layer refuses what moves between directories unless it says otherwise.
         let rules = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::Refer)?
             .scope(Scope::Signal)?
-            .create()?;
-        rules.restrict_self()
+            .create()?
+            .add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::Refer))?;
+        Ok(rules.restrict_self()?)
     };
     let whole = fence().is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced);
     // Whoever relies on this sends signals to everybody, so it is tried as well.

@@ -38,6 +38,26 @@ async fn a_command_works_in_its_workspace() {
     }
 }
 
+/// Compilers write beside their output and move it into place.
+#[tokio::test]
+async fn files_are_moved_and_linked_between_directories() {
+    for tier in tiers().await {
+        let scene = Scene::new(tier);
+        let ran = scene
+            .run(
+                "mkdir -p a b/c && echo 1 > a/moved && echo 2 > a/linked && mkdir a/d && \
+                 perl -e 'rename(\"a/moved\", \"b/moved\") or die \"file: $!\\n\"; \
+                 rename(\"a/d\", \"b/c/d\") or die \"directory: $!\\n\"; \
+                 link(\"a/linked\", \"b/linked\") or die \"link: $!\\n\"; \
+                 symlink(\"../a/linked\", \"b/soft\") or die \"soft: $!\\n\"' && \
+                 cat b/moved b/linked b/soft && echo done",
+            )
+            .await;
+        assert_eq!(ran.said, "1\n2\n2\ndone\n", "{}", tier.name());
+        assert_eq!(ran.ending, Ending::Exited(0), "{}", tier.name());
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_written_outside() {
     closed(&[
