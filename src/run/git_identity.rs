@@ -89,7 +89,7 @@ impl Settings {
 /// which may choose another identity.
 async fn ask(workspace: &Path, environment: &Environment) -> Result<Settings, String> {
     // To ask takes a process: not where there is nothing to ask for.
-    if !files(environment).iter().any(|file| file.exists()) {
+    if !files(environment).iter().any(|file| file.is_file()) {
         return Ok(Settings::default());
     }
     let mut env = vec![
