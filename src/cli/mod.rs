@@ -10,6 +10,7 @@ mod engine;
 mod exit;
 mod exit_codes;
 mod flags;
+mod help;
 mod models;
 mod outputs;
 mod permissions;
@@ -38,6 +39,7 @@ use exit::Exit;
 /// permissions, one truthful event log.
 #[derive(Debug, Parser)]
 #[command(name = "agent", version, args_conflicts_with_subcommands = true)]
+#[command(disable_help_subcommand = true)]
 #[command(
     after_help = "Exit codes: agent exit-codes. A first run without a key: agent run tasks/demo.yaml"
 )]
@@ -80,6 +82,8 @@ enum Command {
     ExitCodes(exit_codes::ExitCodesCommand),
     /// Prints a completion script for a shell.
     Completions(completions::CompletionsCommand),
+    /// Shows the help of a command, or a page of the manual.
+    Help(help::HelpCommand),
     /// Runs a command inside a sandbox, with a way to the hosts that it may reach.
     #[command(hide = true)]
     SandboxForward(sandbox_forward::SandboxForwardCommand),
@@ -120,6 +124,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Schema(command)), _) => command.execute(console),
         (Some(Command::ExitCodes(command)), _) => command.execute(console),
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
+        (Some(Command::Help(command)), _) => command.execute(&mut Cli::command(), console),
         (Some(Command::SandboxForward(command)), _) => command.execute(console),
         (None, Some(prompt)) => run::prompt(&prompt, &cli.files, &cli.flags, console),
         (None, None) => {

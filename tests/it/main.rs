@@ -20,6 +20,7 @@ mod cassette_secrets;
 mod cli_commands;
 mod cli_doctor;
 mod cli_exit_codes;
+mod cli_help;
 mod cli_inputs;
 mod cli_masks;
 mod cli_models;
