@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::model::{self, Authorities, Catalog, Model, OwnProvider, Proxies};
+use crate::sandbox::toolchain_variable;
 use crate::session::{Credential, Credentials};
 use crate::task::{self, CommandEnv, Inherit, Job};
 
@@ -36,6 +37,8 @@ const UNATTENDED: &[(&str, &str)] = &[
     ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
     ("GIT_CONFIG_VALUE_0", "explicit"),
     ("GIT_EDITOR", "false"),
+    // `git status` would write the index to remember what it saw.
+    ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("PAGER", "cat"),
@@ -198,6 +201,10 @@ pub fn command_env(job: &Job, environment: &Environment) -> Vec<(String, String)
     for (name, value) in environment.variables() {
         if is_inherited(spec.inherit, name) || spec.pass.contains(name) {
             env.insert(name.clone(), value.clone());
+        } else if spec.inherit == Inherit::Minimal
+            && let Some(value) = toolchain_variable(name, value)
+        {
+            env.insert(name.clone(), value);
         }
     }
     if let Some(path) = env.get_mut("PATH") {
@@ -220,10 +227,14 @@ fn is_inherited(inherit: Inherit, name: &str) -> bool {
 }
 
 /// Whether commands of a job see a variable of this name, when there is one.
-pub(super) fn reaches_commands(job: &Job, name: &str) -> bool {
+pub(super) fn reaches_commands(job: &Job, environment: &Environment, name: &str) -> bool {
     let CommandEnv { inherit, set, pass } = &job.env;
     let named = set.contains_key(name) || pass.iter().any(|one| one == name);
-    named || is_inherited(*inherit, name)
+    let of_tools = || {
+        let value = environment.value(name)?;
+        toolchain_variable(name, value).filter(|_| *inherit == Inherit::Minimal)
+    };
+    named || is_inherited(*inherit, name) || of_tools().is_some()
 }
 
 /// The search path without what depends on where one is: in the working copy

@@ -110,7 +110,7 @@ pub async fn look_for(job: &Job, environment: &Environment) -> Vec<Finding> {
             Need::File(path) => present(path, &job.workspace.path),
         };
         let note = match &requirement.need {
-            Need::Variable(name) if !reaches_commands(job, name) => {
+            Need::Variable(name) if !reaches_commands(job, environment, name) => {
                 Some("commands do not see it: env.pass does not name it".to_owned())
             }
             Need::Variable(_) | Need::Command(..) | Need::File(_) => None,

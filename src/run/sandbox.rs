@@ -270,6 +270,7 @@ fn grounds(
         home: environment.home(),
         private: site.scratch.join("sandbox"),
         path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
+        env: env.to_vec(),
         protected,
         records: site.records,
         hidden: survey.named,

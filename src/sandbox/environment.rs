@@ -5,20 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::places::Grounds;
-
-/// Caches and toolchains that are looked for in the home directory, with the
-/// variable that says where else they are.
-const TOOLS: &[(&str, &str)] = &[
-    ("CARGO_HOME", ".cargo"),
-    ("RUSTUP_HOME", ".rustup"),
-    ("GOPATH", "go"),
-    ("GRADLE_USER_HOME", ".gradle"),
-    ("NVM_DIR", ".nvm"),
-    ("PYENV_ROOT", ".pyenv"),
-    ("RBENV_ROOT", ".rbenv"),
-    ("VOLTA_HOME", ".volta"),
-    ("DENO_DIR", ".deno"),
-];
+use super::toolchains;
 
 /// Ways to daemons of the user that a command has no business with.
 const DAEMONS: &[&str] = &[
@@ -54,13 +41,14 @@ pub fn environment(
             env.remove(*name);
         }
     }
+    env.retain(|name, value| {
+        named(name)
+            || !toolchains::must_be_written(name)
+            || Path::new(value).starts_with(&grounds.workspace)
+    });
     if let Some(home) = &grounds.home {
-        for (name, place) in TOOLS {
-            let place = home.join(place);
-            if place.is_dir() {
-                env.entry((*name).to_owned())
-                    .or_insert_with(|| shown(&place));
-            }
+        for (name, place) in toolchains::below_home(home) {
+            env.entry(name.to_owned()).or_insert_with(|| shown(&place));
         }
     }
     for (name, place) in [

@@ -12,6 +12,7 @@
 
 mod aside;
 mod bubblewrap;
+mod closed;
 mod environment;
 mod explain;
 mod exposed;
@@ -26,6 +27,7 @@ mod probe;
 pub mod proxy;
 mod records;
 mod repositories;
+mod toolchains;
 
 use std::ffi::OsString;
 use std::io;
@@ -47,6 +49,7 @@ pub use options::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOption
 pub use places::Grounds;
 pub use probe::works;
 pub use repositories::{Survey, survey};
+pub use toolchains::toolchain_variable;
 
 /// Why the tier `landlock` is refused to a task that lists hosts.
 pub const NO_HOSTS: &str = "it cannot tell the hosts of `sandbox.network` apart";

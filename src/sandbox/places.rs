@@ -2,9 +2,10 @@
 //! tiers, by allowing and not by forbidding.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use super::closed::{INSTALLATIONS, SETTINGS_MAX, closed_to_others, installations};
+use super::toolchains;
 
 /// What programs are made of and how they are set up.
 const SYSTEM: &[&str] = &[
@@ -16,7 +17,6 @@ const SYSTEM: &[&str] = &[
     "/lib64",
     "/libx32",
     "/etc",
-    "/opt",
     "/nix",
     "/gnu",
     "/snap",
@@ -25,12 +25,6 @@ const SYSTEM: &[&str] = &[
     "/var/lib/alternatives",
     "/run/current-system",
 ];
-
-/// So many settings of the machine are looked at.
-const SETTINGS_MAX: usize = 50_000;
-/// Everybody may read it; may read and search it.
-const OTHERS_READ: u32 = 0o4;
-const OTHERS_ENTER: u32 = 0o5;
 
 /// What the machine keeps to itself in these places.
 const SYSTEM_SECRETS: &[&str] = &[
@@ -47,40 +41,6 @@ const SYSTEM_SECRETS: &[&str] = &[
     "/etc/kubernetes",
     "/etc/wireguard",
     "/etc/NetworkManager/system-connections",
-];
-
-/// Where toolchains and their caches are, below the home directory.
-const TOOL_HOMES: &[&str] = &[
-    ".asdf",
-    ".bun",
-    ".cache/go-build",
-    ".cache/pip",
-    ".cargo",
-    ".deno",
-    ".gradle",
-    ".local/bin",
-    ".local/lib",
-    ".local/pipx",
-    ".local/share/mise",
-    ".local/share/uv",
-    ".m2",
-    ".npm",
-    ".nvm",
-    ".pyenv",
-    ".rbenv",
-    ".rustup",
-    ".sdkman",
-    ".volta",
-    "go",
-];
-
-/// Credentials within those.
-const TOOL_SECRETS: &[&str] = &[
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gradle/gradle.properties",
-    ".m2/settings.xml",
-    ".m2/settings-security.xml",
 ];
 
 /// Credentials below the home directory, for when it is the workspace.
@@ -112,6 +72,8 @@ pub struct Grounds {
     pub private: PathBuf,
     /// Where programs are looked up, as in `PATH`.
     pub path: String,
+    /// The environment of commands, for the toolchains that its variables name.
+    pub env: Vec<(String, String)>,
     /// What no command may write in the workspace, whether it is there or not.
     pub protected: Vec<PathBuf>,
     /// What the runner itself writes meanwhile, and no command may: the directory
@@ -153,40 +115,61 @@ impl Grounds {
 
     /// What may be read and written here, with what a task lists besides.
     pub(super) fn places(&self, read: &[PathBuf], write: &[PathBuf]) -> Places {
-        let mut places: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-        let mut secret: Vec<PathBuf> = SYSTEM_SECRETS.iter().map(PathBuf::from).collect();
-        secret.extend(closed_to_others(Path::new("/etc")));
         let home = self.home.as_deref().filter(|home| home.is_absolute());
+        let mut secret: Vec<PathBuf> = SYSTEM_SECRETS.iter().map(PathBuf::from).collect();
+        secret.extend(closed_to_others(Path::new("/etc"), SETTINGS_MAX).paths);
+        let tools = toolchains::places(home, &self.env);
+        let mut keys = tools.secret;
         if let Some(home) = home {
-            places.extend(TOOL_HOMES.iter().map(|tool| home.join(tool)));
-            secret.extend(TOOL_SECRETS.iter().map(|tool| home.join(tool)));
-            let listed: Vec<&PathBuf> = read.iter().chain(write).chain([&self.workspace]).collect();
-            let keys = HOME_SECRETS.iter().map(|name| home.join(name));
-            secret.extend(keys.filter(|key| !listed.iter().any(|place| place.starts_with(key))));
+            keys.extend(HOME_SECRETS.iter().map(|name| home.join(name)));
         }
         let programs = std::env::split_paths(&self.path).filter(|path| path.is_absolute());
-        for directory in programs {
-            places.insert(tool_home(&directory, home));
-        }
+        let programs = programs.map(|directory| tool_home(&directory, home));
+        let in_use = tools.read.into_iter().chain(programs);
+        let (installed, in_use): (Vec<PathBuf>, Vec<PathBuf>) = in_use
+            .filter(|path| !is_too_much(path, home))
+            .partition(|path| path.starts_with(INSTALLATIONS));
+        let installed = installations(&installed);
+        let mut places: BTreeSet<PathBuf> = in_use.into_iter().collect();
+        places.extend(installed.read);
+        keys.extend(installed.secret);
+        places.extend(SYSTEM.iter().map(PathBuf::from));
         places.extend(read.iter().cloned());
+        let listed: Vec<&PathBuf> = read.iter().chain(write).chain([&self.workspace]).collect();
+        keys.retain(|key| !listed.iter().any(|place| place.starts_with(key)));
+        secret.extend(keys);
         let mut write: Vec<PathBuf> = write.to_vec();
         write.push(self.workspace.clone());
         secret.extend(self.hidden.iter().cloned());
         let there = |path: &PathBuf| path.symlink_metadata().is_ok();
+        let large = [Some(Path::new("/")), Some(Path::new("/tmp")), home];
+        places.retain(|path| there(path) && !large.contains(&Some(path)));
+        secret.retain(there);
+        write.retain(there);
         Places {
-            read: places
-                .into_iter()
-                .filter(|path| there(path) && !is_too_much(path, home))
-                .collect(),
-            secret: secret.into_iter().filter(there).collect(),
-            write: write.into_iter().filter(there).collect(),
+            read: places.into_iter().collect(),
+            secret: outermost(secret),
+            write,
         }
     }
+}
+
+/// The paths that are in no other of them.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort_unstable();
+    // What is in a path follows it.
+    paths.dedup_by(|path, before| path.starts_with(before));
+    paths
 }
 
 /// The place of the toolchain whose programs are in `directory`: shims read
 /// what is beside them.
 fn tool_home(directory: &Path, home: Option<&Path>) -> PathBuf {
+    if let Ok(installed) = directory.strip_prefix(INSTALLATIONS) {
+        let of_installation = directory.ends_with("bin") && installed.components().count() > 2;
+        let above = directory.parent().filter(|_| of_installation);
+        return above.unwrap_or(directory).to_path_buf();
+    }
     let hidden = home
         .and_then(|home| directory.strip_prefix(home).ok())
         .and_then(|rest| rest.components().next())
@@ -208,31 +191,7 @@ fn tool_home(directory: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Whether a directory of programs would open everything.
+/// Whether a directory of programs or of a toolchain would open everything.
 fn is_too_much(path: &Path, home: Option<&Path>) -> bool {
-    path == Path::new("/") || Some(path) == home || path == Path::new("/tmp")
-}
-
-/// What the machine does not let everybody read, such as keys: commands of an
-/// administrator, to whom it belongs, are everybody.
-fn closed_to_others(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_path_buf()];
-    let mut left = SETTINGS_MAX;
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            left = match left.checked_sub(1) {
-                Some(left) => left,
-                None => return found,
-            };
-            let Ok(what) = entry.metadata() else { continue };
-            let mode = what.permissions().mode();
-            if what.is_dir() && mode & OTHERS_ENTER == OTHERS_ENTER {
-                open.push(entry.path());
-            } else if what.is_dir() || (what.is_file() && mode & OTHERS_READ == 0) {
-                found.push(entry.path());
-            }
-        }
-    }
-    found
+    path == Path::new("/tmp") || home.unwrap_or(Path::new("/")).starts_with(path)
 }

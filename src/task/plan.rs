@@ -183,7 +183,8 @@ pub struct CommandEnv {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Inherit {
-    /// `PATH`, `HOME`, locale, terminal, `TMPDIR`, `USER`, `SHELL`, `TZ`, `CI`.
+    /// `PATH`, `HOME`, locale, terminal, `TMPDIR`, `USER`, `SHELL`, `TZ`, `CI`, and the
+    /// directories of toolchains such as `CARGO_HOME`.
     #[default]
     Minimal,
     /// Only what `set` and `pass` name, and `PATH`.

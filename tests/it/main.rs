@@ -141,6 +141,7 @@ mod sandbox_processes;
 mod sandbox_refused;
 mod sandbox_run;
 mod sandbox_scene;
+mod sandbox_toolchains;
 mod sandbox_undo;
 mod scenario_conversation;
 mod scenario_queue;

@@ -24,12 +24,17 @@ pub(crate) async fn tiers() -> Vec<Tier> {
         match (tier, works) {
             (_, Ok(())) => tiers.push(tier),
             (Tier::Namespaces, Err(reason)) => {
-                eprintln!("not tested, because namespaces do not work here: {reason}");
+                not_tested(&format!("namespaces do not work here: {reason}"));
             }
             (Tier::Landlock, Err(reason)) => panic!("no Landlock here: {reason}"),
         }
     }
     tiers
+}
+
+/// Says that something cannot be tested on this machine.
+pub(crate) fn not_tested(reason: &str) {
+    eprintln!("not tested: {reason}");
 }
 
 /// A scene for what only namespaces do; none where they do not work.
