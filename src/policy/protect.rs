@@ -62,6 +62,12 @@ pub fn is_credential_name(name: &OsStr) -> bool {
         || (name.starts_with(".env.") && !EXAMPLES.contains(&name.as_str()))
 }
 
+/// Whether directories of this name hold credentials, wherever they are.
+pub fn is_credential_directory(name: &OsStr) -> bool {
+    let name = folded(&name.to_string_lossy());
+    SECRET_DIRECTORIES.contains(&name.as_str())
+}
+
 /// The protections of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Protections {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
 use crate::hook::{CommandHook, Hooks};
-use crate::policy::{Enforcement, Mode, Policy, Rule, is_credential_name};
+use crate::policy::{Enforcement, Mode, Policy, Rule, is_credential_directory, is_credential_name};
 use crate::process::Confinement;
 use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{
@@ -227,8 +227,17 @@ fn runs_commands(job: &Job) -> bool {
 async fn survey(workspace: &Path, policy: Arc<Policy>) -> Survey {
     let workspace = workspace.to_owned();
     blocking(move || {
-        let mut survey = sandbox::survey(&workspace, is_credential_name);
-        survey.named.retain(|path| !policy.may_read("read", path));
+        let mut survey = sandbox::survey(&workspace, |name, kind| match kind.is_dir() {
+            true => is_credential_directory(name),
+            false => is_credential_name(name),
+        });
+        let (allowed, mut hidden): (Vec<PathBuf>, _) = survey
+            .named
+            .drain(..)
+            .partition(|path| policy.may_read("read", path));
+        // A directory with something in it that may be read cannot be hidden as a whole.
+        hidden.retain(|path| !allowed.iter().any(|one| one.starts_with(path)));
+        survey.named = hidden;
         survey
     })
     .await

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
 /// So many entries of a workspace are looked at.
@@ -18,20 +18,21 @@ pub struct Survey {
     pub repositories: Vec<PathBuf>,
     /// Directories of these repositories outside the tree.
     pub outside: Vec<PathBuf>,
-    /// Files with a name that was asked for.
+    /// What has a name that was asked for; of a directory also all that is in it.
     pub named: Vec<PathBuf>,
     /// Whether the tree is so large that only a part of it was looked at.
     pub partial: bool,
 }
 
-/// Looks through `workspace` for repositories, and for files with names that
-/// `wanted` accepts. Links are not followed.
-pub fn survey(workspace: &Path, wanted: impl Fn(&OsStr) -> bool) -> Survey {
+/// Looks through `workspace` for repositories, and for files and directories with
+/// names that `wanted` accepts. Links are not followed.
+pub fn survey(workspace: &Path, wanted: impl Fn(&OsStr, FileType) -> bool) -> Survey {
     let mut survey = Survey::default();
     let mut repositories = BTreeSet::from([workspace.join(".git")]);
-    let mut open = vec![workspace.to_path_buf()];
+    // Each with whether it was asked for, or is in one that was.
+    let mut open = vec![(workspace.to_path_buf(), false)];
     let mut left = ENTRIES_MAX;
-    while let Some(directory) = open.pop() {
+    while let Some((directory, asked_for)) = open.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             if left == 0 {
                 survey.partial = true;
@@ -41,10 +42,10 @@ pub fn survey(workspace: &Path, wanted: impl Fn(&OsStr) -> bool) -> Survey {
             let name = entry.file_name();
             if name == ".git" {
                 repositories.insert(entry.path());
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                open.push(entry.path());
-            } else if wanted(&name) {
-                survey.named.push(entry.path());
+            } else if let Ok(kind) = entry.file_type() {
+                let named = asked_for || wanted(&name, kind);
+                survey.named.extend(named.then(|| entry.path()));
+                open.extend(kind.is_dir().then(|| (entry.path(), named)));
             }
         }
     }

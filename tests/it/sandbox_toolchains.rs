@@ -270,3 +270,28 @@ async fn what_others_may_not_read_below_opt_is_closed() {
         assert!(!ran.said.contains("canary-600"), "{} {ran:?}", tier.name());
     }
 }
+
+#[test]
+fn directories_of_credentials_in_the_workspace_are_hidden_in_namespaces() {
+    if !tiers().contains(&"namespaces") {
+        return;
+    }
+    let command = "cat app/.aws/* app/.aws/sso/* .ssh/* .kube/config; echo looked; \
+                   cat .gnupg/allowed; cat .azure/none";
+    let mut cli = task(&[command], "{tier: namespaces}");
+    for name in [
+        "app/.aws/credentials",
+        "app/.aws/sso/cache.json",
+        ".ssh/deploy",
+        ".kube/config",
+        ".gnupg/secret",
+    ] {
+        cli = cli.file(name, "canary\n");
+    }
+    let cli = cli.file(".gnupg/allowed", "let-through\n");
+    let done = cli.args(["--allow", "Read(.gnupg/allowed)"]).run();
+    let told = said(&done);
+    assert!(told.contains("looked"), "{told}");
+    assert!(!told.contains("canary"), "{told}");
+    assert!(told.contains("let-through"), "{told}");
+}
