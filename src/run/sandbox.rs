@@ -260,12 +260,26 @@ fn grounds(
     env: &[(String, String)],
 ) -> Grounds {
     let mut protected = site.protected;
+    let mut repositories = Vec::new();
     match options.git {
         GitAccess::ReadOnly => {
             protected.extend(survey.repositories);
             options.read.extend(survey.outside);
         }
-        GitAccess::Writable => options.write.extend(survey.outside),
+        GitAccess::Writable => {
+            // A file or a link of that name says where the repository is.
+            let is_directory =
+                |git: &PathBuf| git.symlink_metadata().is_ok_and(|found| found.is_dir());
+            let split = |found: Vec<PathBuf>| -> (Vec<PathBuf>, Vec<PathBuf>) {
+                found.into_iter().partition(is_directory)
+            };
+            let (inside, fixed) = split(survey.repositories);
+            let (outside, read) = split(survey.outside);
+            protected.extend(fixed);
+            options.read.extend(read);
+            options.write.extend(outside.iter().cloned());
+            repositories = inside.into_iter().chain(outside).collect();
+        }
     }
     let path = env.iter().find(|(name, _)| name == "PATH");
     // What earlier runs left is gone on with.
@@ -281,6 +295,7 @@ fn grounds(
         path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
         env: env.to_vec(),
         protected,
+        repositories,
         records: site.records,
         hidden: survey.named,
         forwarder: environment.program().map(Path::to_owned),

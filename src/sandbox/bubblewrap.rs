@@ -11,8 +11,9 @@ use seccompiler::BpfProgram;
 
 use crate::process::{Leader, Wrapped};
 
-use super::exposed::{Exposed, exposed};
+use super::exposed::{Exposed, exposed, exposed_repositories};
 use super::filter;
+use super::git_directory::settings;
 use super::options::Network;
 use super::places::{Grounds, Places};
 
@@ -220,14 +221,21 @@ fn inner<'p>(read: &'p [PathBuf], write: &'p [PathBuf]) -> impl Iterator<Item = 
 /// nothing else can be put in their place, and the next command finds what is
 /// hidden from it where it was.
 fn protect(args: &mut Arguments, places: &Places, grounds: &Grounds) {
-    let bound = exposed(grounds.protected.iter().chain(&grounds.records), places);
+    let settings = grounds.repositories.iter().flat_map(|git| settings(git));
+    let settings: Vec<PathBuf> = settings.collect();
+    let protected = grounds.protected.iter().chain(&grounds.records);
+    let bound = exposed(protected.chain(&settings), places);
     let bound: Vec<Exposed> = bound.into_iter().filter(Exposed::can_be_bound).collect();
     let secret = exposed(&places.secret, places);
-    let ways: BTreeSet<&Path> = bound
+    let repositories = exposed_repositories(&grounds.repositories, places);
+    let mut ways: BTreeSet<&Path> = bound
         .iter()
         .chain(&secret)
+        .chain(&repositories)
         .flat_map(Exposed::ways)
         .collect();
+    // One without settings is not moved away either.
+    ways.extend(grounds.repositories.iter().map(PathBuf::as_path));
     // Sorted, so that what is above comes first.
     for way in ways {
         args.bind("--bind", way);

@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::git_directory::settings;
 use super::options::Network;
 use super::places::{Grounds, Places};
 
@@ -65,6 +66,7 @@ impl Explainer {
                 .iter()
                 .chain(&grounds.records)
                 .cloned()
+                .chain(grounds.repositories.iter().flat_map(|git| settings(git)))
                 .collect(),
             network: network.clone(),
         }

@@ -45,6 +45,16 @@ pub(super) fn exposed<'p>(
     exposed.into_iter().collect()
 }
 
+/// The git directories of `repositories` that commands may write; one may be given to
+/// them by itself.
+pub(super) fn exposed_repositories(repositories: &[PathBuf], places: &Places) -> Vec<Exposed> {
+    let exposed = repositories.iter().filter_map(|path| {
+        let (path, anchor) = (path.clone(), anchor(&places.write, path)?.to_owned());
+        Some(Exposed { path, anchor })
+    });
+    exposed.collect()
+}
+
 /// The place of those given to commands in which `path` is; of several, the one
 /// above.
 fn anchor<'p>(write: &'p [PathBuf], path: &Path) -> Option<&'p Path> {

@@ -22,6 +22,7 @@ use super::Tier;
 use super::aside::Aside;
 use super::exposed::Exposed;
 use super::kept::{Kept, Store, Watched, What};
+use super::options::GitAccess;
 use super::places::Grounds;
 use crate::access::Folder;
 
@@ -30,7 +31,7 @@ const TOLD_MAX: usize = 20;
 
 /// What is watched by any job of this process. Whoever comes while a command of
 /// another job runs must not take what that made of a place for what was there.
-static WATCHED: Mutex<BTreeMap<PathBuf, Weak<Root>>> = Mutex::new(BTreeMap::new());
+static WATCHED: Mutex<BTreeMap<(PathBuf, GitAccess), Weak<Root>>> = Mutex::new(BTreeMap::new());
 
 /// Watches over the protected files of a workspace.
 #[derive(Debug)]
@@ -81,11 +82,17 @@ struct Root {
 }
 
 impl Guard {
-    /// Remembers how the protected files are.
+    /// Remembers how the protected files are, and of the `repositories` what commands
+    /// may not change.
     ///
     /// # Errors
     /// When a copy of one cannot be made.
-    pub(super) fn new(tier: Tier, grounds: &Grounds, exposed: &[Exposed]) -> io::Result<Self> {
+    pub(super) fn new(
+        tier: Tier,
+        grounds: &Grounds,
+        exposed: &[Exposed],
+        repositories: &[Exposed],
+    ) -> io::Result<Self> {
         let of_records = |path: &Path| {
             let mut records = grounds.records.iter();
             records.any(|records| records.starts_with(path) || path.starts_with(records))
@@ -94,18 +101,21 @@ impl Guard {
             let prevented = tier == Tier::Namespaces && one.can_be_bound();
             !prevented && !of_records(&one.path)
         });
+        let watched = watched.map(|one| (one, GitAccess::ReadOnly));
+        let writable = repositories.iter().map(|one| (one, GitAccess::Writable));
         let mut store = Store::new(&grounds.private)?;
         let mut known = lock(&WATCHED);
         known.retain(|_, root| root.strong_count() > 0);
         let (mut roots, mut fresh) = (Vec::new(), Vec::new());
-        for one in watched {
-            match known.get(&one.path).and_then(Weak::upgrade) {
+        for (one, access) in watched.chain(writable) {
+            let key = (one.path.clone(), access);
+            match known.get(&key).and_then(Weak::upgrade) {
                 Some(root) => roots.push(root),
-                None => fresh.push((one, store.keep(&one.path)?)),
+                None => fresh.push((one, key, store.keep(&one.path, access)?)),
             }
         }
         let store = Arc::new(store);
-        for (one, kept) in fresh {
+        for (one, key, kept) in fresh {
             let ways = one.ways().map(|way| (way.to_owned(), mode_of(way)));
             let root = Arc::new(Root {
                 path: one.path.clone(),
@@ -113,7 +123,7 @@ impl Guard {
                 store: Arc::clone(&store),
                 kept: Mutex::new(kept),
             });
-            known.insert(one.path.clone(), Arc::downgrade(&root));
+            known.insert(key, Arc::downgrade(&root));
             roots.push(root);
         }
         let workspace = grounds.workspace.clone();

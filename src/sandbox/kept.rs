@@ -11,20 +11,13 @@ use std::time::SystemTime;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use super::aside::Aside;
+use super::git_directory::Names;
 use super::guard::make;
-use crate::access::{Entry, Folder, Kind, Name, look};
+use super::options::GitAccess;
+use crate::access::{Entry, Folder, look};
 
 /// Files are compared and copied in pieces of this size.
 const PIECE_BYTES: usize = 64 * 1024;
-
-/// The objects of a repository only grow, and nothing runs them.
-const OBJECTS: &str = "objects";
-/// The part of these by which a repository borrows from elsewhere.
-const BORROWED: &str = "info";
-/// Large files, likewise.
-const LARGE_FILES: &[&str] = &["annex", "lfs"];
-/// Below it are the repositories of submodules.
-const MODULES: &str = "modules";
 
 /// How an entry was, and must be.
 #[derive(Debug)]
@@ -79,50 +72,6 @@ impl Watched {
     }
 }
 
-/// The names of a directory that are watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// All of them.
-    All,
-    /// Those of a repository: all but the files that it keeps apart.
-    Repository,
-    /// Those of its objects: where it borrows others from.
-    Objects,
-}
-
-impl Names {
-    /// Whether a name in the directory is watched.
-    pub(super) fn includes(self, one: &Name) -> bool {
-        match self {
-            Self::All => true,
-            Self::Repository => {
-                let large = LARGE_FILES.iter().any(|name| one.name == *name);
-                !large || one.kind != Kind::Directory
-            }
-            Self::Objects => one.name == BORROWED,
-        }
-    }
-
-    /// `directory` is at or below `root`, which alone says what may be a repository:
-    /// anybody can make a `HEAD`.
-    fn of(directory: &Path, root: &Path, above: Self) -> Self {
-        if above == Self::Repository && directory.file_name() == Some(OsStr::new(OBJECTS)) {
-            return Self::Objects;
-        }
-        let name = root.file_name().and_then(OsStr::to_str);
-        let git = name.is_some_and(|name| name.ends_with(".git"));
-        let submodule = directory
-            .strip_prefix(root)
-            .is_ok_and(|below| below.starts_with(MODULES));
-        let has = |name| directory.join(name).symlink_metadata().is_ok();
-        let parts = ["HEAD", OBJECTS, "refs"];
-        match git && (directory == root || submodule) && parts.into_iter().all(has) {
-            true => Self::Repository,
-            false => Self::All,
-        }
-    }
-}
-
 /// By this a change is seen without reading: nobody sets the last at will.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -152,9 +101,13 @@ impl Store {
     ///
     /// # Errors
     /// When something of it cannot be read.
-    pub(super) fn keep(&mut self, root: &Path) -> io::Result<BTreeMap<PathBuf, Kept>> {
+    pub(super) fn keep(
+        &mut self,
+        root: &Path,
+        access: GitAccess,
+    ) -> io::Result<BTreeMap<PathBuf, Kept>> {
         let mut kept = BTreeMap::new();
-        let mut open = vec![(root.to_path_buf(), Names::All)];
+        let mut open = vec![(root.to_path_buf(), None)];
         while let Some((path, above)) = open.pop() {
             let found = match path.symlink_metadata() {
                 Ok(found) => found,
@@ -162,7 +115,10 @@ impl Store {
                 Err(error) => return Err(of(&path, &error)),
             };
             let what = if found.is_dir() {
-                let names = Names::of(&path, root, above);
+                let names = match above {
+                    Some(above) => Names::below(above, &path),
+                    None => Names::of_root(&path, access),
+                };
                 directory(&path, &found, names, &mut open)
             } else {
                 self.note(&path, &found)
@@ -330,18 +286,18 @@ fn directory(
     path: &Path,
     found: &Metadata,
     names: Names,
-    open: &mut Vec<(PathBuf, Names)>,
+    open: &mut Vec<(PathBuf, Option<Names>)>,
 ) -> io::Result<What> {
     for one in Folder::open(path)?.names()? {
         let one = one?;
         if names.includes(&one) {
-            open.push((path.join(&one.name), names));
+            open.push((path.join(&one.name), Some(names)));
         }
     }
     Ok(What::Directory(Watched {
         names,
         mode: found.mode() & 0o7777,
-        identity: (names == Names::Objects).then(|| identity(found)),
+        identity: matches!(names, Names::Objects(_)).then(|| identity(found)),
     }))
 }
 

@@ -17,6 +17,7 @@ mod environment;
 mod explain;
 mod exposed;
 mod filter;
+mod git_directory;
 mod guard;
 mod kept;
 mod landlock;
@@ -203,6 +204,7 @@ impl Sandbox {
         };
         let filters = filter::filters(sockets, tier)?;
         let exposed = exposed::exposed(&grounds.protected, &places);
+        let repositories = exposed::exposed_repositories(&grounds.repositories, &places);
         let walls = match tier {
             Tier::Namespaces => {
                 Walls::Namespaces(Bubble::new(&places, &grounds, &options.network, &filters)?)
@@ -212,7 +214,7 @@ impl Sandbox {
                 Walls::Landlock(Bonds::new(&places, &private, &options.network, filters)?)
             }
         };
-        let guard = Guard::new(tier, &grounds, &exposed)
+        let guard = Guard::new(tier, &grounds, &exposed, &repositories)
             .map_err(|error| format!("the protected files cannot be read: {error}"))?;
         Ok(Self {
             tier,

@@ -35,13 +35,15 @@ pub enum TierChoice {
 }
 
 /// What commands may do to the repositories of the workspace.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum GitAccess {
     /// They may read them: no commits, no hooks, no settings.
     #[default]
     ReadOnly,
-    /// They may change them.
+    /// They may commit: change objects, references and the index, and no settings.
     Writable,
 }
 

@@ -76,6 +76,8 @@ pub struct Grounds {
     pub env: Vec<(String, String)>,
     /// What no command may write in the workspace, whether it is there or not.
     pub protected: Vec<PathBuf>,
+    /// Git directories to which commands may commit: real directories.
+    pub repositories: Vec<PathBuf>,
     /// What the runner itself writes meanwhile, and no command may: the directory
     /// of the run first, when it has one, then files of others that it goes on with.
     pub records: Vec<PathBuf>,

@@ -53,7 +53,8 @@ pub fn survey(workspace: &Path, wanted: impl Fn(&OsStr, FileType) -> bool) -> Su
     let above = workspace.ancestors().skip(1).map(|way| way.join(".git"));
     let above = above.filter(|_| !workspace.join(".git").exists());
     let mut stands_for: Vec<PathBuf> = above.filter(|git| git.exists()).take(1).collect();
-    for git in &repositories {
+    let leading: Vec<PathBuf> = stands_for.iter().chain(&repositories).cloned().collect();
+    for git in &leading {
         stands_for.extend(git_directories(git));
     }
     for directory in stands_for {

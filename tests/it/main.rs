@@ -132,6 +132,7 @@ mod run_heartbeat;
 mod run_modes;
 mod run_outputs;
 mod sandbox_calls;
+mod sandbox_commits;
 mod sandbox_files;
 mod sandbox_git;
 mod sandbox_hosts;

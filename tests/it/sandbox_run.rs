@@ -263,19 +263,6 @@ fn a_repository_that_is_not_there_is_not_made() {
 }
 
 #[test]
-fn git_can_be_made_writable() {
-    for tier in tiers() {
-        let done = task(
-            &["git init -q . && git -c user.name=a -c user.email=b@c commit -q --allow-empty -m one && git log --format=%s"],
-            &format!("{{tier: {tier}, git: writable}}"),
-        )
-        .run();
-        assert!(said(&done).contains("one"), "{tier}: {}", said(&done));
-        assert!(done.cwd().join(".git/HEAD").exists());
-    }
-}
-
-#[test]
 fn wrong_sections_are_told_with_their_place() {
     for (section, place, message) in [
         ("{network: [a/b]}", "5:", "a host has no path"),
