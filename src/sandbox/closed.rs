@@ -15,8 +15,8 @@ const OTHERS_ENTER: u32 = 0o5;
 pub(super) const SETTINGS_MAX: usize = 50_000;
 /// Of one installation below `/opt`, and of all together. Those that are larger are
 /// not opened, but for the toolchains in them that are in use.
-const INSTALLATION_MAX: usize = 10_000;
-const INSTALLATIONS_MAX: usize = 30_000;
+const INSTALLATION_MAX: usize = 2_000;
+const INSTALLATIONS_MAX: usize = 10_000;
 /// Of a toolchain that is in use.
 const IN_USE_MAX: usize = 100_000;
 

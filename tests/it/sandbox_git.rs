@@ -189,7 +189,7 @@ fn a_configuration_that_git_cannot_read_is_told() {
 fn a_user_without_a_configuration_is_not_asked_for_it() {
     use std::os::unix::fs::PermissionsExt as _;
     for (configured, asked) in [(false, false), (true, true)] {
-        let cli = crate::sandbox_run::task(&["echo"], "{mode: require}");
+        let mut cli = crate::sandbox_run::task(&["echo"], "{mode: require}");
         let programs = tempfile::tempdir().unwrap();
         let log = programs.path().join("log");
         let git = programs.path().join("git");
@@ -197,7 +197,9 @@ fn a_user_without_a_configuration_is_not_asked_for_it() {
         std::fs::write(&git, script).unwrap();
         std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
         if configured {
-            std::fs::write(cli.home().join(".gitconfig"), CONFIG).unwrap();
+            let file = cli.home().join(".gitconfig");
+            std::fs::write(&file, CONFIG).unwrap();
+            cli = cli.env("GIT_CONFIG_GLOBAL", file);
         }
         let path = format!("{}:/usr/bin:/bin", programs.path().display());
         cli.env("PATH", path).run();
