@@ -2,12 +2,14 @@
 //! renamed tool cannot slip past a rule. And the one door by which what was
 //! judged is opened.
 
+mod credentials;
 mod door;
 mod folder;
 mod host;
 mod removal;
 mod walk;
 
+pub use credentials::{HOME_CREDENTIALS, MACHINE_CREDENTIALS, SHARED_PLACES};
 pub use door::{Entry, OpenFile, open_judged, open_stepwise};
 pub use folder::{Draft, Folder, Kind, Name, create_private, look, open_below};
 pub use host::{HostError, host_of};

@@ -7,6 +7,7 @@ use super::Policy;
 use super::exec::Exec;
 use super::overlap::PathGlob;
 use super::pattern::BoundPattern;
+use super::protect::Protection;
 use super::rule::PathAccess;
 use super::scope::{Located, Unresolved, normal};
 use super::shell::{NUMBER, UNKNOWN};
@@ -155,22 +156,41 @@ impl Policy {
             }
             Err(_) => None,
             Ok(place) => kinds.iter().find_map(|kind| {
-                let protection = self.protections.of(*kind, place)?;
-                let (rule, what) = (
-                    self.path_rule("bash", *kind, place, Some(&protection)),
-                    &protection.what,
-                );
-                rule.is_none().then(|| {
-                    format!(
-                        "`{}` is not allowed: it is {what}, and no rule names it",
-                        touched.text
-                    )
-                })
+                let protection = self.protection_in(*kind, touched, place, exec)?;
+                Some(format!(
+                    "`{}` is not allowed: it is {}, which only a rule such as `{}` allows",
+                    touched.text,
+                    protection.what,
+                    protection.rule(*kind, &self.scope.shown(&place.real)),
+                ))
             }),
         });
         named
             .or_else(|| self.protected_by_glob(exec))
             .or_else(|| self.protected_on_walk(exec))
+    }
+
+    /// The protection of a word that no rule lifts.
+    fn protection_in(
+        &self,
+        kind: PathAccess,
+        touched: &Touched,
+        place: &Located,
+        exec: &Exec,
+    ) -> Option<Protection> {
+        let writes =
+            || kind == PathAccess::Write && exec.may_write(touched) && !exec.only_records();
+        let whole = || writes() && !exec.leaves_files_alone();
+        let protection = self.protections.of(kind, place);
+        let mut found: Vec<Protection> = protection
+            .filter(|found| !found.by_writing || writes())
+            .into_iter()
+            .collect();
+        if found.is_empty() && whole() {
+            found = self.protections.below(place);
+        }
+        let mut found = found.into_iter();
+        found.find(|one| !self.is_lifted(kind, place, one))
     }
 
     /// The first glob among a command's arguments that may mean what is protected.
@@ -183,7 +203,9 @@ impl Policy {
             return None;
         }
         exec.globs.iter().find_map(|glob| {
-            let protection = self.protections.of_glob(glob)?;
+            let writes = !exec.reads_only && !exec.only_records();
+            let written = || self.protections.of_written_glob(glob).filter(|_| writes);
+            let protection = self.protections.of_glob(glob).or_else(written)?;
             (!names(&protection.component)).then(|| {
                 format!(
                     "`{}` is not allowed: it is {}; name the files that are meant",

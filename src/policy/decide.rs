@@ -144,31 +144,6 @@ impl Policy {
         }
     }
 
-    /// Whether a file that `tool` meets on a walk may be read. `path` is
-    /// absolute; a file that this refuses is to be passed over.
-    pub fn may_read(&self, tool: &str, path: &Path) -> bool {
-        let judged = self.path(PathAccess::Read, path.into());
-        let refuses = |rules: &[Bound]| {
-            rules
-                .iter()
-                .any(|bound| self.refuses(bound, tool, &judged).is_some())
-        };
-        if refuses(&self.deny) || refuses(&self.ask) {
-            return false;
-        }
-        let Judged::Path {
-            place: Ok(place), ..
-        } = judged
-        else {
-            return false;
-        };
-        let protection = self.protections.of(PathAccess::Read, &place);
-        match self.path_rule(tool, PathAccess::Read, &place, protection.as_ref()) {
-            Some(_) => true,
-            None => protection.is_none() && self.mode_allows(PathAccess::Read, &place),
-        }
-    }
-
     fn decide_untouching(&self, tool: &str) -> Decision {
         let touches = ["bash", "edit", "find", "grep", "ls", "read", "write"];
         if touches.contains(&tool) {
@@ -183,7 +158,7 @@ impl Policy {
         allow(Decider::Mode, None, format!("`{tool}` touches nothing"))
     }
 
-    fn path<'a>(&self, kind: PathAccess, path: Cow<'a, Path>) -> Judged<'a> {
+    pub(super) fn path<'a>(&self, kind: PathAccess, path: Cow<'a, Path>) -> Judged<'a> {
         Judged::Path {
             kind,
             place: self.scope.locate(&path),
@@ -269,7 +244,7 @@ impl Policy {
 
     /// Why a deny or ask rule speaks about an access, in words that precede
     /// "denied".
-    fn refuses(&self, bound: &Bound, tool: &str, access: &Judged<'_>) -> Option<String> {
+    pub(super) fn refuses(&self, bound: &Bound, tool: &str, access: &Judged<'_>) -> Option<String> {
         match (&bound.rule.target, access) {
             (Target::Bash(pattern), Judged::Exec(exec)) => {
                 pattern.forbids(&exec.command, exec.vetted)
@@ -368,7 +343,7 @@ impl Policy {
         })
     }
 
-    fn mode_allows(&self, kind: PathAccess, place: &Located) -> bool {
+    pub(super) fn mode_allows(&self, kind: PathAccess, place: &Located) -> bool {
         let inside = self.scope.contains(&place.real);
         match (self.permissions.mode, kind) {
             (Mode::Bypass, _) => true,
@@ -401,11 +376,11 @@ impl Policy {
                 format!("allowed by {rule}"),
             );
         }
-        let suggestion = suggest::path_rule(kind, &self.scope.shown(&place.real));
+        let suggestion = suggest::path_rule(kind, &self.scope.shown(&place.real), "");
         if let Some(protection) = protection {
             let what = &protection.what;
             let reason = format!(
-                "{} is not allowed: it is {what}, and no rule names it",
+                "{} is not allowed: it is {what}, which only a rule such as `{suggestion}` allows",
                 doing(kind, &shown)
             );
             return self.refused(Decider::Policy, &reason, Some(suggestion));

@@ -2,7 +2,8 @@
 //! judges those, so that a renamed tool cannot slip past a rule.
 //!
 //! For each access, in this order: a **deny** rule, an **ask** rule, the
-//! protections (credentials, `.git`, the files of the run), an **allow** rule,
+//! protections (credentials, `.git`, what makes other programs run something, the
+//! files of the run), an **allow** rule,
 //! the mode. All accesses of a call have to be allowed. Nobody is there to be
 //! asked, so an ask rule denies or ends the run; it never waits.
 //!
@@ -32,6 +33,7 @@
 //! looking at the names that a glob or a walk would meet.
 
 mod assignment;
+mod automation;
 mod bash;
 mod breach;
 mod checks;
@@ -46,6 +48,7 @@ mod guard;
 mod lax;
 mod lenient;
 mod listing;
+mod may;
 mod mode;
 mod named;
 mod options;
@@ -71,6 +74,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+pub use automation::{automation_places, is_automation};
 pub use explain::{Explanation, Part};
 pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
 pub use named::server_access;
@@ -112,6 +116,8 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// The task file, the run directory, session files: never written by calls.
     pub protected: Vec<PathBuf>,
+    /// Files with keys of the run: neither read nor written by calls.
+    pub keys: Vec<PathBuf>,
     /// Whether commands run in a sandbox; mode `workspace` rests on it.
     pub sandbox: Enforcement,
 }
@@ -181,6 +187,7 @@ impl Policy {
             workspace,
             home,
             protected,
+            keys,
             sandbox,
         } = surroundings;
         let scope = Scope::new(
@@ -203,7 +210,7 @@ impl Policy {
             allow: bind(&permissions.allow),
             ask: bind(&permissions.ask),
             deny: bind(&permissions.deny),
-            protections: Protections::new(&protected, home.as_deref()),
+            protections: Protections::new(&protected, &keys, &scope),
             scope,
             sandbox,
             permissions,

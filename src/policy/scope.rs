@@ -84,6 +84,15 @@ impl Scope {
         self.roots.iter().any(|root| real.starts_with(root))
     }
 
+    /// The part of a path below the innermost of the directories that it is in; all
+    /// of it when it is in none.
+    pub(crate) fn inside<'p>(&self, path: &'p Path) -> &'p Path {
+        let roots = self.roots.iter().chain([&self.workspace]);
+        let below = roots.filter_map(|root| path.strip_prefix(root).ok());
+        let shortest = below.min_by_key(|rest| rest.components().count());
+        shortest.unwrap_or(path)
+    }
+
     /// Resolves an absolute path for its nearest existing ancestor.
     ///
     /// # Errors

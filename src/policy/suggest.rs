@@ -7,8 +7,9 @@ use super::rule::{PathAccess, Rule};
 use super::shell::{NUMBER, UNKNOWN};
 use super::uncertain;
 
-/// The rule for one path, as [`super::scope::Scope::shown`] writes it.
-pub(crate) fn path_rule(kind: PathAccess, shown: &str) -> String {
+/// The rule for one path, as [`super::scope::Scope::shown`] writes it, and what
+/// is below it as far as the glob `below` says.
+pub(crate) fn path_rule(kind: PathAccess, shown: &str, below: &str) -> String {
     let mut glob = String::new();
     for c in shown.chars() {
         if "*?[]{}\\".contains(c) {
@@ -16,6 +17,7 @@ pub(crate) fn path_rule(kind: PathAccess, shown: &str) -> String {
         }
         glob.push(c);
     }
+    glob.push_str(below);
     match kind {
         PathAccess::Read => format!("Read({glob})"),
         PathAccess::Write => format!("Edit({glob})"),

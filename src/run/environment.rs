@@ -160,6 +160,20 @@ impl Environment {
         Ok(Some(key.trim().to_owned()))
     }
 
+    /// The files that are there of those that variables name for keys, as
+    /// `ANTHROPIC_API_KEY_FILE` does; real.
+    pub fn key_files(&self) -> impl Iterator<Item = PathBuf> {
+        let is_key = |name: &str| {
+            let of_key = name.strip_suffix("_FILE");
+            of_key.is_some_and(looks_like_credential)
+        };
+        let named = self
+            .variables()
+            .iter()
+            .filter(move |(name, _)| is_key(name));
+        named.filter_map(|(_, path)| Path::new(path).canonicalize().ok())
+    }
+
     /// The proxies on the way to providers. Commands of the job are told of them
     /// only by `env.pass`.
     pub fn proxies(&self) -> Proxies {
@@ -277,13 +291,8 @@ pub fn known_secrets(jobs: &[Job], environment: &Environment, catalog: &Catalog)
         .filter(|(name, value)| looks_like_credential(name) && !is_ordinary(value, environment))
         .map(|(_, value)| value.clone());
     let files = environment
-        .variables()
-        .iter()
-        .filter(|(name, _)| {
-            name.strip_suffix("_FILE")
-                .is_some_and(looks_like_credential)
-        })
-        .filter_map(|(_, path)| read_key_file(Path::new(path)).ok())
+        .key_files()
+        .filter_map(|path| read_key_file(&path).ok())
         .map(|value| value.trim().to_owned());
     let proxies = environment.proxies().secrets();
     let own = catalog.own();

@@ -26,7 +26,7 @@ use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
 use super::gateway::{self, Gateway};
-use super::protected::{protected, records};
+use super::protected::{keys, protected, records};
 use super::resources;
 use super::response_file::ResponseFile;
 use super::resume::store_reason;
@@ -402,6 +402,7 @@ fn policy(
             workspace: site.workspace.clone(),
             home: settings.environment.home(),
             protected: protected(job, settings, &site.workspace),
+            keys: keys(settings),
             sandbox,
         },
     ))

@@ -1,5 +1,7 @@
 //! The sandbox of a job: where its commands may go, and what is told of it.
 
+use std::ffi::OsStr;
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use super::environment::{self, Environment};
 use super::gateway::Gateway;
 use super::git_identity;
 use super::job::JobContext;
-use super::protected::guards;
+use super::protected::{automation, guards, runs_something};
 
 /// What the commands of a job run with.
 #[derive(Debug)]
@@ -87,7 +89,7 @@ pub(super) async fn establish(
     let grounds = match options.mode {
         SandboxMode::Off => Grounds::default(),
         SandboxMode::Require | SandboxMode::Prefer => {
-            let survey = survey(site.workspace, policy()).await;
+            let survey = survey(&site, policy()).await;
             warnings.extend(partial(&survey));
             let mut site = site;
             site.protected.extend(denied_writes(job, site.workspace));
@@ -224,13 +226,14 @@ fn runs_commands(job: &Job) -> bool {
 }
 
 /// Looks through the workspace on a thread of its own.
-async fn survey(workspace: &Path, policy: Arc<Policy>) -> Survey {
-    let workspace = workspace.to_owned();
+async fn survey(site: &SandboxSite<'_>, policy: Arc<Policy>) -> Survey {
+    let (workspace, records) = (site.workspace.to_owned(), site.records.clone());
     blocking(move || {
-        let mut survey = sandbox::survey(&workspace, |name, kind| match kind.is_dir() {
+        let credential = |name: &OsStr, kind: FileType| match kind.is_dir() {
             true => is_credential_directory(name),
             false => is_credential_name(name),
-        });
+        };
+        let mut survey = sandbox::survey(&workspace, credential, runs_something);
         let (allowed, mut hidden): (Vec<PathBuf>, _) = survey
             .named
             .drain(..)
@@ -238,6 +241,7 @@ async fn survey(workspace: &Path, policy: Arc<Policy>) -> Survey {
         // A directory with something in it that may be read cannot be hidden as a whole.
         hidden.retain(|path| !allowed.iter().any(|one| one.starts_with(path)));
         survey.named = hidden;
+        survey.placed = automation(&workspace, &survey.placed, &policy, &records);
         survey
     })
     .await
@@ -259,8 +263,11 @@ fn grounds(
     survey: Survey,
     env: &[(String, String)],
 ) -> Grounds {
+    let mut hidden = survey.named;
+    hidden.extend(environment.key_files());
     let mut protected = site.protected;
     let mut repositories = Vec::new();
+    protected.extend(survey.placed);
     match options.git {
         GitAccess::ReadOnly => {
             protected.extend(survey.repositories);
@@ -297,7 +304,7 @@ fn grounds(
         protected,
         repositories,
         records: site.records,
-        hidden: survey.named,
+        hidden,
         forwarder: environment.program().map(Path::to_owned),
     }
 }

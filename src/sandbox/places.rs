@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::closed::{INSTALLATIONS, SETTINGS_MAX, closed_to_others, installations};
 use super::toolchains;
+use crate::access::{HOME_CREDENTIALS, MACHINE_CREDENTIALS};
 
 /// What programs are made of and how they are set up.
 const SYSTEM: &[&str] = &[
@@ -24,40 +25,6 @@ const SYSTEM: &[&str] = &[
     "/var/lib/dpkg",
     "/var/lib/alternatives",
     "/run/current-system",
-];
-
-/// What the machine keeps to itself in these places.
-const SYSTEM_SECRETS: &[&str] = &[
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssl/private",
-    "/etc/krb5.keytab",
-    "/etc/security/opasswd",
-    "/etc/docker",
-    "/etc/kubernetes",
-    "/etc/wireguard",
-    "/etc/NetworkManager/system-connections",
-];
-
-/// Credentials below the home directory, for when it is the workspace.
-const HOME_SECRETS: &[&str] = &[
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/glab-cli",
-    ".docker/config.json",
-    ".git-credentials",
-    ".gnupg",
-    ".kube",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".ssh",
 ];
 
 /// What a job's commands work with.
@@ -118,12 +85,12 @@ impl Grounds {
     /// What may be read and written here, with what a task lists besides.
     pub(super) fn places(&self, read: &[PathBuf], write: &[PathBuf]) -> Places {
         let home = self.home.as_deref().filter(|home| home.is_absolute());
-        let mut secret: Vec<PathBuf> = SYSTEM_SECRETS.iter().map(PathBuf::from).collect();
+        let mut secret: Vec<PathBuf> = MACHINE_CREDENTIALS.iter().map(PathBuf::from).collect();
         secret.extend(closed_to_others(Path::new("/etc"), SETTINGS_MAX).paths);
         let tools = toolchains::places(home, &self.env);
         let mut keys = tools.secret;
         if let Some(home) = home {
-            keys.extend(HOME_SECRETS.iter().map(|name| home.join(name)));
+            keys.extend(HOME_CREDENTIALS.iter().map(|name| home.join(name)));
         }
         let programs = std::env::split_paths(&self.path).filter(|path| path.is_absolute());
         let programs = programs.map(|directory| tool_home(&directory, home));

@@ -20,13 +20,20 @@ pub struct Survey {
     pub outside: Vec<PathBuf>,
     /// What has a name that was asked for; of a directory also all that is in it.
     pub named: Vec<PathBuf>,
+    /// Files and directories with a path that was asked for.
+    pub placed: Vec<PathBuf>,
     /// Whether the tree is so large that only a part of it was looked at.
     pub partial: bool,
 }
 
-/// Looks through `workspace` for repositories, and for files and directories with
-/// names that `wanted` accepts. Links are not followed.
-pub fn survey(workspace: &Path, wanted: impl Fn(&OsStr, FileType) -> bool) -> Survey {
+/// Looks through `workspace` for repositories, for files and directories with names
+/// that `wanted` accepts, and for anything at a path from the workspace that `placed`
+/// accepts. Links are not followed.
+pub fn survey(
+    workspace: &Path,
+    wanted: impl Fn(&OsStr, FileType) -> bool,
+    placed: impl Fn(&Path) -> bool,
+) -> Survey {
     let mut survey = Survey::default();
     let mut repositories = BTreeSet::from([workspace.join(".git")]);
     // Each with whether it was asked for, or is in one that was.
@@ -40,6 +47,10 @@ pub fn survey(workspace: &Path, wanted: impl Fn(&OsStr, FileType) -> bool) -> Su
             }
             left -= 1;
             let name = entry.file_name();
+            let path = entry.path();
+            if path.strip_prefix(workspace).is_ok_and(&placed) {
+                survey.placed.push(path);
+            }
             if name == ".git" {
                 repositories.insert(entry.path());
             } else if let Ok(kind) = entry.file_type() {

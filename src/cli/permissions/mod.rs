@@ -115,6 +115,7 @@ struct Bench {
     workspace: PathBuf,
     home: Option<PathBuf>,
     protected: Vec<PathBuf>,
+    keys: Vec<PathBuf>,
     tools: Toolset,
 }
 
@@ -177,6 +178,7 @@ impl CheckCommand {
             workspace,
             home: console.environment().home(),
             protected,
+            keys: console.environment().key_files().collect(),
             tools: Toolset::built_in(&names),
         })
     }
@@ -274,6 +276,7 @@ impl Bench {
                 workspace: self.workspace.clone(),
                 home: self.home.clone(),
                 protected: self.protected.clone(),
+                keys: self.keys.clone(),
                 ..Surroundings::default()
             },
         )
