@@ -338,7 +338,7 @@ impl Policy {
                         pattern.allows(&place.real) && pattern.names(&protection.component)
                     }
                     (Some(pattern), None) => pattern.allows(&place.real),
-                    (None, protection) => protection.is_none(),
+                    (None, protection) => protection.is_none() && self.scope.contains(&place.real),
                 }
         })
     }

@@ -95,6 +95,7 @@ mod policy_automation;
 mod policy_bash;
 mod policy_command;
 mod policy_corpus;
+mod policy_credentials;
 mod policy_lenient;
 mod policy_named;
 mod policy_path;
