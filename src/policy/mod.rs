@@ -79,7 +79,7 @@ pub use explain::{Explanation, Part};
 pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
 pub use named::server_access;
 pub use protect::{is_credential_directory, is_credential_name};
-pub use rule::{Effect, Rule, RuleError};
+pub use rule::{Effect, Rule, RuleError, changes_rules};
 pub use shell::{Refusal, literal_words, simple_commands};
 
 use crate::event::Decider;

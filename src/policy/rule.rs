@@ -8,6 +8,7 @@ use super::command::CommandLine;
 use super::named::NamedPattern;
 use super::pattern::PathPattern;
 use super::scope::{Scope, normal};
+use crate::message::is_unseen;
 
 /// A permission rule. It is compiled when it is read.
 #[derive(Debug, Clone)]
@@ -60,6 +61,31 @@ pub struct RuleError {
     pub position: Option<usize>,
     /// What is wrong, and what is allowed.
     pub problem: String,
+}
+
+/// Characters that mean something in rules: in globs, in command lines, or to the
+/// rule itself.
+const META: &str = "*?[]{}(),\\\"'`;&|$<>#";
+
+/// What in a text would change the meaning of a rule that it is put into, in words
+/// that follow "because"; none when the text only stands for itself.
+pub fn changes_rules(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some("it is empty".to_owned());
+    }
+    if let Some(found) = text.chars().find(|c| META.contains(*c)) {
+        return Some(format!("it has `{found}`"));
+    }
+    if text.contains(|c: char| c.is_whitespace() || c.is_control() || is_unseen(c)) {
+        return Some("it has a blank, a line break or a character that is not seen".to_owned());
+    }
+    if let Some(first) = text.chars().next().filter(|c| "-/~=".contains(*c)) {
+        return Some(format!("it begins with `{first}`"));
+    }
+    if text.split('/').any(|part| matches!(part, "." | "..")) {
+        return Some("it has a part `.` or `..`".to_owned());
+    }
+    text.ends_with(':').then(|| "it ends with `:`".to_owned())
 }
 
 fn place(position: Option<usize>) -> String {

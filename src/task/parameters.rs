@@ -1,7 +1,7 @@
 //! What the parameters of a task are worth: declared, given, converted, checked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use regex::Regex;
 use serde_json::{Number, Value};
@@ -32,6 +32,15 @@ pub(super) struct Param {
     pub(super) at: At,
 }
 
+/// Where files are that parameters may name.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The directory of the task file.
+    pub(super) task_dir: PathBuf,
+    /// The workspace; none when only parameters say where it is.
+    pub(super) workspace: Option<PathBuf>,
+}
+
 /// A value on its way to a parameter.
 #[derive(Debug)]
 enum Given {
@@ -53,7 +62,7 @@ struct Candidate<'a> {
 pub(super) fn resolve(
     declared: Option<&Node>,
     overrides: &Overrides,
-    task_dir: &Path,
+    places: &Places,
     report: &mut Report,
 ) -> Params {
     let specs = declared
@@ -84,9 +93,9 @@ pub(super) fn resolve(
         let candidate = given
             .remove(&spec.key)
             .or_else(|| from_env(&spec, overrides, report))
-            .or_else(|| from_default(&spec, &node, task_dir));
+            .or_else(|| from_default(&spec, &node, &places.task_dir));
         let value = match candidate {
-            Some(candidate) => candidate.convert(&spec, report),
+            Some(candidate) => candidate.convert(&spec, places, report),
             None if spec.required => {
                 report.error_with(at, "missing_parameter", missing(&spec), give(&spec));
                 None
@@ -307,7 +316,7 @@ fn give(spec: &Parameter) -> String {
 
 impl Candidate<'_> {
     /// The value as the parameter's type, checked; none when it is wrong, which is reported.
-    fn convert(self, spec: &Parameter, report: &mut Report) -> Option<Value> {
+    fn convert(self, spec: &Parameter, places: &Places, report: &mut Report) -> Option<Value> {
         let wrong = |expected: &str| format!("`{}` must be {expected} ({})", spec.key, self.by);
         let value = match typed(&self.given, spec.kind) {
             Ok(value) => value,
@@ -332,7 +341,9 @@ impl Candidate<'_> {
             return None;
         }
         let value = match (spec.kind, value) {
-            (ParameterKind::File, Value::String(path)) => self.content(&path, spec, report)?,
+            (ParameterKind::File, Value::String(path)) => {
+                self.content(&path, spec, places, report)?
+            }
             (_, value) => value,
         };
         if let Some(text) = value.as_str()
@@ -349,8 +360,19 @@ impl Candidate<'_> {
         self.check_pattern(spec, &value, report).then_some(value)
     }
 
-    fn content(&self, path: &str, spec: &Parameter, report: &mut Report) -> Option<Value> {
-        match read::text(&self.base.join(path), spec.max_bytes) {
+    fn content(
+        &self,
+        path: &str,
+        spec: &Parameter,
+        places: &Places,
+        report: &mut Report,
+    ) -> Option<Value> {
+        let directories: Vec<PathBuf> = [&places.task_dir]
+            .into_iter()
+            .chain(&places.workspace)
+            .cloned()
+            .collect();
+        match read::text_in(&directories, &self.base.join(path), spec.max_bytes) {
             Ok(text) => Some(Value::String(text)),
             Err(error) => {
                 report.unread(self.at, &error);

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+
+use crate::access::{self, Entry};
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
@@ -43,11 +45,64 @@ pub(crate) fn bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     let file = File::from(handle);
     let kind = file.metadata().map_err(|error| no_input(&plain(&error)))?;
     if kind.is_dir() {
-        return Err(no_input("it is a directory"));
+        return Err(no_input(DIRECTORY));
     }
     if !kind.is_file() {
-        return Err(no_input("it is not an ordinary file"));
+        return Err(no_input(SPECIAL));
     }
+    content(file, path, bytes_max)
+}
+
+const DIRECTORY: &str = "it is a directory";
+const SPECIAL: &str = "it is not an ordinary file";
+
+/// The text of an ordinary file that is really in one of `directories`, wherever
+/// links on the way to it lead.
+///
+/// # Errors
+///
+/// When it is somewhere else, or as for [`text`].
+pub(crate) fn text_in(
+    directories: &[PathBuf],
+    path: &Path,
+    bytes_max: u64,
+) -> Result<String, ReadError> {
+    let shown = path.display();
+    let no_input = |why: &str| ReadError::NoInput(format!("cannot read {shown}: {why}"));
+    let real = path
+        .canonicalize()
+        .map_err(|error| no_input(&plain(&error)))?;
+    let mut directories = directories.iter().filter_map(|at| at.canonicalize().ok());
+    if !directories.any(|directory| real.starts_with(directory)) {
+        let really = match real == path {
+            true => String::new(),
+            false => format!(" is {} and", real.display()),
+        };
+        return Err(ReadError::Unfit(format!(
+            "{shown}{really} lies outside of the workspace and of the task's directory"
+        )));
+    }
+    text_of(&real, path, bytes_max)
+}
+
+/// The text of the file at the real path `real`, to which `path` leads; no link is
+/// followed any more.
+fn text_of(real: &Path, path: &Path, bytes_max: u64) -> Result<String, ReadError> {
+    let shown = path.display();
+    let no_input = |why: &str| ReadError::NoInput(format!("cannot read {shown}: {why}"));
+    let file = match access::look(real) {
+        Ok(Entry::File(opened)) => opened.file,
+        Ok(Entry::Directory) => return Err(no_input(DIRECTORY)),
+        Ok(Entry::Other(_)) => return Err(no_input(SPECIAL)),
+        Err(error) => return Err(no_input(&plain(&error))),
+    };
+    decode(content(file, path, bytes_max)?)
+        .map_err(|why| ReadError::Unfit(format!("{} {why}", path.display())))
+}
+
+fn content(file: File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    let shown = path.display();
+    let no_input = |why: &str| ReadError::NoInput(format!("cannot read {shown}: {why}"));
     let mut bytes = Vec::new();
     file.take(bytes_max.saturating_add(1))
         .read_to_end(&mut bytes)

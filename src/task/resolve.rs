@@ -3,7 +3,7 @@
 use crate::task::diagnostics::{At, Diagnostics, Report};
 use crate::task::file::TaskFile;
 use crate::task::overrides::Overrides;
-use crate::task::parameters;
+use crate::task::parameters::{self, Places};
 use crate::task::plan::Job;
 use crate::task::template::Templates;
 use crate::task::tree::{Kind, Node};
@@ -120,8 +120,9 @@ impl Resolution<'_> {
         }
         self.overrides.apply(&mut root, &mut self.report);
         let declared = root.take("parameters");
+        let places = self.places(&root);
         let report = &mut self.report;
-        let params = parameters::resolve(declared.as_ref(), self.overrides, &self.task_dir, report);
+        let params = parameters::resolve(declared.as_ref(), self.overrides, &places, report);
         let mut templates = Templates::new(&params);
         templates.tree(&mut root, report);
         let texts = self.texts(&root, &mut templates);
@@ -144,6 +145,20 @@ impl Resolution<'_> {
             Ok(job)
         } else {
             Err(self.report.into_diagnostics())
+        }
+    }
+
+    /// Where files are that parameters may name.
+    fn places(&self, root: &Node) -> Places {
+        let written = root.at_path(&["workspace", "path"]);
+        let workspace = match written.and_then(|node| Some((node, node.text()?))) {
+            None => Some(self.overrides.cwd.clone()),
+            Some((_, path)) if path.contains("{{") || path.contains("{%") => None,
+            Some((node, path)) => Some(self.base(node.at).join(self.expand_home(path))),
+        };
+        Places {
+            task_dir: self.task_dir.clone(),
+            workspace,
         }
     }
 

@@ -13,8 +13,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
+use crate::policy::changes_rules;
 use crate::task::diagnostics::{At, Report, did_you_mean};
-use crate::task::parameters::Params;
+use crate::task::parameters::{Param, Params};
 use crate::task::tree::{Kind, Node};
 use crate::task::untrusted::{self, Fence, find};
 
@@ -78,26 +79,41 @@ impl<'a> Templates<'a> {
         match &mut node.kind {
             Kind::Map(entries) => {
                 for entry in entries {
-                    if entry.key == "prompt" {
-                        self.prompt(&mut entry.value, report);
-                    } else {
-                        self.inner(&mut entry.value, report);
+                    match entry.key.as_str() {
+                        "prompt" => self.prompt(&mut entry.value, report),
+                        "permissions" => self.permissions(&mut entry.value, report),
+                        _ => self.inner(&mut entry.value, Place::Elsewhere, report),
                     }
                 }
             }
-            _ => self.inner(node, report),
+            _ => self.inner(node, Place::Elsewhere, report),
         }
     }
 
-    fn inner(&mut self, node: &mut Node, report: &mut Report) {
+    fn permissions(&mut self, node: &mut Node, report: &mut Report) {
+        let Kind::Map(entries) = &mut node.kind else {
+            return self.inner(node, Place::Elsewhere, report);
+        };
+        for entry in entries {
+            let place = match entry.key.as_str() {
+                "allow" | "ask" | "deny" => Place::Rule,
+                _ => Place::Elsewhere,
+            };
+            self.inner(&mut entry.value, place, report);
+        }
+    }
+
+    fn inner(&mut self, node: &mut Node, place: Place, report: &mut Report) {
         match &mut node.kind {
-            Kind::List(items) => items.iter_mut().for_each(|item| self.inner(item, report)),
+            Kind::List(items) => items
+                .iter_mut()
+                .for_each(|item| self.inner(item, place, report)),
             Kind::Map(entries) => {
                 entries
                     .iter_mut()
-                    .for_each(|entry| self.inner(&mut entry.value, report));
+                    .for_each(|entry| self.inner(&mut entry.value, place, report));
             }
-            _ => self.leaf(node, Place::Elsewhere, report),
+            _ => self.leaf(node, place, report),
         }
     }
 
@@ -174,17 +190,7 @@ impl<'a> Templates<'a> {
                 continue;
             };
             self.used.insert(name.clone());
-            fine &= param.value.is_some();
-            if param.untrusted
-                && let Some(message) = self.misuse(text, &name, place)
-            {
-                let written = report.text(at.source);
-                let place =
-                    untrusted::find_misuse(written, at, &name).filter(|_| place == Place::Prompt);
-                let place = place.unwrap_or_else(|| find(written, at, &name));
-                report.error(place, "untrusted", message);
-                fine = false;
-            }
+            fine &= param.value.is_some() && self.may_use(param, &name, (text, at, place), report);
         }
         if !fine {
             return None;
@@ -206,6 +212,36 @@ impl<'a> Templates<'a> {
         Some(text)
     }
 
+    /// Whether a parameter may be used by a text that stands there; what is wrong is
+    /// reported.
+    fn may_use(
+        &self,
+        param: &Param,
+        name: &str,
+        (text, at, place): (&str, At, Place),
+        report: &mut Report,
+    ) -> bool {
+        let written = report.text(at.source);
+        if param.untrusted
+            && let Some(message) = self.misuse(text, name, place)
+        {
+            let misuse = untrusted::find_misuse(written, at, name);
+            let misuse = misuse.filter(|_| place == Place::Prompt);
+            let at = misuse.unwrap_or_else(|| find(written, at, name));
+            report.error(at, "untrusted", message);
+            return false;
+        }
+        let changes = param.value.as_ref().and_then(changes_rule);
+        let Some(why) = changes.filter(|_| place == Place::Rule) else {
+            return true;
+        };
+        let at = find(written, at, name);
+        let message = format!("the value of `{name}` cannot be used in a rule, because {why}");
+        let hint = format!("give `{name}` a `pattern` such as '[A-Za-z0-9._-]+'");
+        report.error_with(at, "bad_parameter", message, Some(hint));
+        false
+    }
+
     /// Where untrusted parameters stand in the prompt that was rendered.
     pub(super) fn take_untrusted(&mut self) -> Vec<Range<usize>> {
         std::mem::take(&mut self.untrusted)
@@ -213,7 +249,7 @@ impl<'a> Templates<'a> {
 
     /// Why an untrusted parameter cannot be used like this.
     fn misuse(&self, text: &str, name: &str, place: Place) -> Option<String> {
-        if place == Place::Elsewhere {
+        if place != Place::Prompt {
             return Some(format!(
                 "`{name}` is untrusted: it can be used in the prompt only"
             ));
@@ -244,7 +280,19 @@ fn keep_trailing_newline() -> SyntaxConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Prompt,
+    /// A permission rule, whose meaning no value may change.
+    Rule,
     Elsewhere,
+}
+
+/// Why a value cannot stand in a rule.
+fn changes_rule(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => changes_rules(""),
+        Value::String(text) => changes_rules(text),
+        // Digits and names.
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 fn explain(error: &minijinja::Error) -> String {

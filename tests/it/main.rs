@@ -185,6 +185,7 @@ mod task_file;
 mod task_fixtures;
 mod task_hooks;
 mod task_overrides;
+mod task_parameter_values;
 mod task_parameters;
 mod task_schema;
 mod task_yaml;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::task_case::Case;
 
 /// A task that shows one parameter, declared by `spec`.
-fn one(spec: &str) -> Case {
+pub(crate) fn one(spec: &str) -> Case {
     Case::new(format!(
         "version: 1\nparameters: [{{key: p, {spec}}}]\nprompt: '<{{{{ p }}}}>'\n"
     ))
