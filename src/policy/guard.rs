@@ -336,6 +336,11 @@ fn refused_word(guard: &Guard, word: &str) -> Option<String> {
         if listed(guard.plain_long, name) {
             return None;
         }
+        // `--config.script-shell` sets one key of what `--config` sets.
+        let group = name.split_once('.').map_or("", |(group, _)| group);
+        if listed(guard.long, group) {
+            return Some(format!("`{word}` (`--{group}`)"));
+        }
         // GNU programs take any unambiguous abbreviation, others `_` for `-`.
         let name = name.replace('_', "-");
         let meant = guard.long.split(", ").find(|refused| {

@@ -100,8 +100,9 @@ pub(crate) fn jvm_properties(words: &[String], named: usize) -> Result<(), Strin
     }
 }
 
-/// `-p x` loads a plugin of pytest; `-p no:x` only leaves one out.
-pub(crate) fn pytest_plugin(words: &[String], named: usize) -> Result<(), String> {
+/// pytest: no plugin by name, no other configuration, no category of warnings
+/// that it would import.
+pub(crate) fn pytest(words: &[String], named: usize) -> Result<(), String> {
     for (at, word) in words.iter().enumerate().skip(named.max(1)) {
         if word.starts_with('@') {
             return Err(format!("`{word}` is a file of arguments"));
@@ -109,6 +110,10 @@ pub(crate) fn pytest_plugin(words: &[String], named: usize) -> Result<(), String
         // Abbreviated it would be `--cov`, which is harmless.
         if word.starts_with("--cov-config") {
             return Err(format!("`{word}` is other configuration"));
+        }
+        let next = words.get(at + 1).map_or("", String::as_str);
+        if let Some(value) = word.strip_prefix("--pyt") {
+            plain_warning(value.split_once('=').map_or(next, |(_, value)| value))?;
         }
         let cluster = word.strip_prefix('-').filter(|_| !word.starts_with("--"));
         let Some(cluster) = cluster else {
@@ -119,16 +124,34 @@ pub(crate) fn pytest_plugin(words: &[String], named: usize) -> Result<(), String
             continue;
         };
         let tail = cluster.get(found..).unwrap_or_default();
-        let Some(stuck) = tail.strip_prefix('p') else {
+        let value = |stuck: &'_ str| match stuck {
+            "" => next.to_owned(),
+            stuck => stuck.to_owned(),
+        };
+        if let Some(stuck) = tail.strip_prefix('W') {
+            plain_warning(&value(stuck))?;
+        }
+        // `-p x` loads a plugin; `-p no:x` only leaves one out.
+        let Some(plugin) = tail.strip_prefix('p').map(value) else {
             continue;
         };
-        let next = words.get(at + 1).map_or("", String::as_str);
-        let plugin = if stuck.is_empty() { next } else { stuck };
         if !plugin.starts_with("no:") {
             return Err(format!("`-p {plugin}` loads a plugin"));
         }
     }
     Ok(())
+}
+
+/// `action:message:category:module:line`: python imports the module of a
+/// category that is not its own.
+fn plain_warning(filter: &str) -> Result<(), String> {
+    let category = filter.split(':').nth(2).unwrap_or_default().trim();
+    let own = category.ends_with("Warning") && !category.contains('.');
+    let plain = category.is_empty() || own || category.starts_with("pytest.");
+    match plain && !filter.contains(UNKNOWN) {
+        true => Ok(()),
+        false => Err(format!("`{filter}` imports what `{category}` names")),
+    }
 }
 
 /// maven: phases of the life cycle, and goals that only look.

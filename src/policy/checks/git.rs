@@ -1,5 +1,7 @@
 //! Arguments of git: what can be an address, a strategy or a setting.
 
+use crate::policy::shell::UNKNOWN;
+
 /// Remotes that a rule need not name: git keeps them in a file that calls
 /// cannot write.
 const REMOTES: &[&str] = &["origin", "upstream"];
@@ -24,6 +26,40 @@ pub(crate) fn remote(words: &[String], named: usize) -> Result<(), String> {
         Some(word) => Err(format!("`{word}` can name a program as transport")),
         None => Ok(()),
     }
+}
+
+/// Options of git that choose what is printed of each commit or reference.
+const FORMATS: &[&str] = &["--fo", "--pr", "--group", "--so"];
+
+/// Placeholders and atoms by which git runs gpg for what it prints or sorts by:
+/// `%G?`, `%(signature)`.
+pub(crate) fn no_signature(words: &[String], named: usize) -> Result<(), String> {
+    let placeholder = |format: &str| {
+        format.split('%').skip(1).any(|rest| {
+            let rest = rest.strip_prefix(['+', '-', ' ']).unwrap_or(rest);
+            rest.starts_with('G')
+                || rest.starts_with("(signature")
+                || rest.starts_with("(*signature")
+        })
+    };
+    let chooses = |word: &str| FORMATS.iter().any(|begin| word.starts_with(begin));
+    let mut previous = "";
+    for word in words.iter().skip(named.max(1)).map(String::as_str) {
+        let own = chooses(word);
+        let sorts = |word: &str| word.starts_with("--so");
+        let before = std::mem::replace(&mut previous, word);
+        if !own && !chooses(before) {
+            continue;
+        }
+        let signature = (sorts(word) || sorts(before)) && word.contains("signature");
+        if placeholder(word) || signature {
+            return Err(format!("`{word}` runs gpg"));
+        }
+        if own && word.contains(UNKNOWN) {
+            return Err(format!("a part of `{word}` is not known before it runs"));
+        }
+    }
+    Ok(())
 }
 
 /// `git merge -s x` runs the program `git-merge-x`.

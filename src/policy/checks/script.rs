@@ -89,6 +89,14 @@ pub(crate) fn jq(words: &[String], named: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// An expression of jq inside another program, which gives it the environment.
+pub(crate) fn plain_jq(expression: &str) -> Result<(), String> {
+    match expression.contains("$ENV") || is_called(expression, "env") {
+        true => Err(format!("`{expression}` reads the environment")),
+        false => Ok(()),
+    }
+}
+
 /// yq: expressions that only look at what they are given.
 pub(crate) fn yq(words: &[String], named: usize) -> Result<(), String> {
     const ACTIVE: &[&str] = &[

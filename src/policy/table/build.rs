@@ -166,10 +166,11 @@ pub(crate) const ROWS: &[Guard] = &[
         programs: "pytest, py.test",
         why: "it loads a plugin or a configuration",
         long: "config-file, override-ini, pdbcls, pastebin, basetemp, rootdir, confcutdir, debug, \
-               plugin, pdb, trace, import-plugin, ds",
+               plugin, pdb, trace, import-plugin, ds, tx, px, rsyncdir, looponfail, driver-path",
+        plain_long: "driver",
         short: "co",
         with_value: "kmprnW",
-        check: Some(build::pytest_plugin),
+        check: Some(build::pytest),
         ..BASE
     },
     Guard {
@@ -234,6 +235,22 @@ pub(crate) const ROWS: &[Guard] = &[
                pythonpath, typeshedpath, venvpath",
         short: "c",
         with_value: "lnjk",
+        check: Some(data::no_argument_file),
+        ..OTHER
+    },
+    Guard {
+        programs: "actionlint, ansible-lint, checkov, checkstyle, codespell, commitlint, cspell, depcheck, \
+                   detekt, dprint, editorconfig-checker, gitleaks, golangci-lint, hadolint, haml-lint, \
+                   hlint, htmlhint, knip, ktlint, kube-linter, luacheck, lychee, markdownlint, \
+                   markdownlint-cli2, php-cs-fixer, phpcbf, phpcs, pmd, rector, redocly, \
+                   scss-lint, selene, slim-lint, spectral, sqlfluff, stylua, swiftlint, textlint, tflint, \
+                   tfsec, trivy, typos, vale, yamllint",
+        why: "it takes other configuration, which can load rules that are code",
+        long: "config, config-dir, config-file, config-path, configuration, autoload, bootstrap, \
+               default-config, external-checks-dir, external-checks-git, extends, library-path, plugin, \
+               plugin-dir, plugins, pyflakes, require, rules-dir, rulesdir, ruleset, runtime-set, \
+               shellcheck",
+        short: "cR",
         check: Some(data::no_argument_file),
         ..OTHER
     },

@@ -62,7 +62,7 @@ pub(crate) const ROWS: &[Guard] = &[
                    puppet, chef-client, salt, salt-call, fab, packer, pulumi, aria2c, axel, nmap, masscan, \
                    sqlmap, hydra, msfconsole, rclone, restic, borg, duplicity, mosquitto_pub, websocat, \
                    grpcurl, xonotic, aws-shell, session-manager-plugin, eksctl, kops, minikube, kind, k3d, \
-                   k9s, stern, tilt, skaffold, nomad, consul, vault, boundary, teleport, tsh",
+                   k9s, stern, tilt, skaffold, buildah, skopeo, crane, regctl, oras, ko, nomad, consul, vault, boundary, teleport, tsh",
         why: "it reaches other machines, runs programs there or here, and reads and writes files",
         ..CLOSED
     },
@@ -83,9 +83,10 @@ pub(crate) const ROWS: &[Guard] = &[
     Guard {
         programs: "docker compose, docker-compose, podman-compose",
         why: "it runs programs, or takes other configuration",
-        long: "project-directory, env-file, volume, entrypoint, user, profile-file, workdir",
+        long: "project-directory, env-file, volume, entrypoint, user, profile-file, workdir, push",
         short: "v",
-        words: "exec, run, cp, attach, alpha, publish, commit, export, bridge",
+        words: "exec, run, cp, attach, alpha, publish, push, commit, export, bridge",
+        check: Some(network::no_address),
         ..BASE
     },
     Guard {
@@ -97,9 +98,10 @@ pub(crate) const ROWS: &[Guard] = &[
         ),
         long: "output, secret, ssh, allow, iidfile, metadata-file, build-context, host, config, context, \
                tlscacert, tlscert, tlskey, cidfile, volume, network, security-opt, cap-add, device, \
-               privileged, isolation, cgroup-parent, builder, sbom, attest, cache-to, cache-from",
+               privileged, isolation, cgroup-parent, builder, sbom, attest, cache-to, cache-from, push",
         short: "Hov",
         with_value: "ftcmn",
+        check: Some(network::build_context),
         ..BASE
     },
     Guard {
@@ -119,9 +121,10 @@ pub(crate) const ROWS: &[Guard] = &[
         ),
         long: "kubeconfig, cache-dir, token, server, certificate-authority, client-certificate, \
                client-key, insecure-skip-tls-verify, kustomize, raw, template, log-file, profile-output, \
-               output-directory, username, password, tls-server-name",
+               output-directory, username, password, tls-server-name, kuberc",
         short: "sk",
         with_value: "nlLcof",
+        check: Some(network::no_address),
         ..BASE
     },
     Guard {
@@ -139,6 +142,7 @@ pub(crate) const ROWS: &[Guard] = &[
                repository-cache, repo, kube-apiserver, kube-token, kube-ca-file, output-dir, \
                plugins-dir, ca-file, cert-file, key-file, keyring, kube-as-user",
         with_value: "fno",
+        check: Some(network::no_address),
         ..BASE
     },
     Guard {

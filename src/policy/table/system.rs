@@ -40,7 +40,7 @@ pub(crate) const ROWS: &[Guard] = &[
         ..CLOSED
     },
     Guard {
-        programs: "vi, vim, nvim, view, vimdiff, rvim, gvim, ex, ed, red, emacs, emacsclient, nano, pico, \
+        programs: "mlr, duckdb, fx, vi, vim, nvim, view, vimdiff, rvim, gvim, ex, ed, red, emacs, emacsclient, nano, pico, \
                    rnano, micro, helix, hx, kak, joe, mcedit, jed, code, subl, info, pinfo, mail, mailx, \
                    mutt, sendmail, ftp, lftp, sftp, gpg, gpg2, mongo, mongosh, ghci, irb, pry, scala, \
                    jshell, dc, m4, gs, gsc, magick, convert, mogrify, identify, montage, xsltproc, \

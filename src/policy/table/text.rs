@@ -56,7 +56,7 @@ pub(crate) const ROWS: &[Guard] = &[
         ..READER
     },
     Guard {
-        programs: "yq",
+        programs: "yq, xq, tomlq",
         why: "its expressions read files and variables, and some versions run programs",
         long: "from-file, expression-file, split-exp-file, split-exp",
         short: "s",

@@ -1,24 +1,27 @@
 //! git by subcommand, and other version control.
 
 use super::{BASE, CLOSED, Covers, Guard, OTHER, READER};
-use crate::policy::checks::git;
+use crate::policy::checks::{git, network};
 
 /// Subcommands of git without a row that a rule for all of git covers.
 const PLAIN: &str = "add, am, apply, branch, bundle, check-attr, check-mailmap, check-ref-format, checkout, \
                      cherry-pick, clean, column, commit, commit-graph, format-patch, fsck, gc, merge-file, \
                      mv, notes, pack-refs, prune, range-diff, read-tree, reflog, repack, replace, rerere, \
                      reset, restore, rm, stash, stripspace, switch, symbolic-ref, tag, update-index, \
-                     update-ref, verify-commit, verify-pack, verify-tag, write-tree";
+                     update-ref, verify-pack, write-tree";
 
 /// Options of git's subcommands that run programs, write files or take other
 /// configuration.
 const LONG: &str = "config, config-env, edit-description, exec, exec-path, ext-diff, extcmd, git-dir, \
                     open-files-in-pager, output, receive-pack, template, textconv, tool, unsafe-paths, \
-                    upload-pack, work-tree, directory, separate-git-dir, gpg-sign, local-user";
+                    upload-pack, work-tree, directory, separate-git-dir, gpg-sign, local-user, \
+                    show-signature, verify-signatures, signed";
 
 const GIT_BASE: Guard = Guard {
     why: "git runs programs, writes files or takes configuration from such arguments",
     long: LONG,
+    plain_long: "verify",
+    check: Some(git::no_signature),
     ..BASE
 };
 
@@ -64,7 +67,7 @@ pub(crate) const GIT: &[Guard] = &[
     Guard {
         programs: "git push, git fetch, git pull, git ls-remote",
         long: "config, exec, output, receive-pack, remote, repo, upload-pack, server-option, \
-               add-virtual-file",
+               add-virtual-file, signed, verify-signatures",
         with_value: "sXjo",
         check: Some(git::remote),
         ..GIT_BASE
@@ -115,7 +118,9 @@ pub(crate) const GIT: &[Guard] = &[
     },
     Guard {
         programs: "git tag",
-        short: "us",
+        short: "usv",
+        // There it runs gpg.
+        plain_long: "",
         with_value: "mF",
         ..GIT_BASE
     },
@@ -173,10 +178,11 @@ pub(crate) const OTHERS: &[Guard] = &[
     },
     Guard {
         programs: "gh repo, gh pr, gh gist, glab repo, glab mr",
-        why: "it hands options to git, opens a browser or an editor",
-        long: "web, editor, template, config",
+        why: "it hands options to git, opens a browser or an editor, or reaches another host",
+        long: "web, editor, template, config, hostname",
         short: "w",
         words: "--, set-default, sync, edit",
+        check: Some(network::forge),
         ..OTHER
     },
     Guard {
@@ -185,7 +191,8 @@ pub(crate) const OTHERS: &[Guard] = &[
         covers: Covers::Subcommands(
             "api, cache, issue, label, org, project, release, run, ruleset, search, status, workflow, ci",
         ),
-        long: "web, editor",
+        long: "web, editor, hostname",
+        check: Some(network::forge),
         ..OTHER
     },
 ];
