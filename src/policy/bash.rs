@@ -103,8 +103,9 @@ impl BashPattern {
         if matches!(self, Self::Verbatim(own) if *own == command.text) {
             return Coverage::Exactly;
         }
+        let as_written = command.written().unwrap_or(words);
         if let Self::Exact(exact) = self
-            && ((exact == words && command.globs.is_empty())
+            && ((exact == as_written && command.globs.is_empty())
                 || command
                     .outers()
                     .iter()
@@ -112,16 +113,32 @@ impl BashPattern {
         {
             return Coverage::Exactly;
         }
-        let Some(spelled) = self.spelled_of(command, words) else {
-            return Coverage::No;
+        let (own, spelled) = match (command.written(), self.spelled_of(command, words)) {
+            // A rule that speaks about the options before a subcommand, or about all
+            // subcommands, is held to what stands there.
+            (Some(written), _) if self.fits(written) => (written, self.literal_words()),
+            (_, Some(spelled)) => (command.own_words(words), spelled),
+            (_, None) => return Coverage::No,
         };
-        let own = command.own_words(words);
         if command.is_fed() && own.len() == 1 && !guard::is_known(own) {
             return Coverage::Refused("the program may run what is piped to it".to_owned());
         }
         match guard::check(own, spelled).and_then(|reach| uncertain::check(own).map(|()| reach)) {
             Ok(reach) => Coverage::Arguments(reach),
             Err(reason) => Coverage::Refused(reason),
+        }
+    }
+
+    /// Whether the rule is about commands of these words.
+    fn fits(&self, words: &[String]) -> bool {
+        matches!(self, Self::Words(parts) if matches(parts, words))
+    }
+
+    /// How many words the rule begins with.
+    fn literal_words(&self) -> usize {
+        match self {
+            Self::Words(parts) => literal_parts(parts),
+            Self::Any | Self::Exact(_) | Self::Verbatim(_) => 0,
         }
     }
 
@@ -159,9 +176,16 @@ impl BashPattern {
     /// How many of the command's first words the rule has in so many words,
     /// when it is one that allows the command with its arguments.
     pub(crate) fn spells(&self, command: &CommandLine) -> usize {
-        match (&command.words, self.allows(command)) {
-            (Ok(words), Coverage::Arguments(_)) => self.spelled_of(command, words).unwrap_or(0),
-            _ => 0,
+        let (Ok(words), Coverage::Arguments(_)) = (&command.words, self.allows(command)) else {
+            return 0;
+        };
+        match command.written().filter(|written| self.fits(written)) {
+            // What the rule spells and `words` leave out does not count.
+            Some(written) => {
+                let left_out = written.len() - words.len();
+                self.literal_words().saturating_sub(left_out)
+            }
+            None => self.spelled_of(command, words).unwrap_or(0),
         }
     }
 
@@ -387,7 +411,9 @@ pub(crate) fn base_name(program: &str) -> &str {
 
 /// Whether a program's name stands anywhere in a text as a word of its own.
 fn has_token(text: &str, program: &str) -> bool {
-    tokens(text).any(|token| token == base_name(program))
+    // `git-push` is `git push`.
+    let named = |rest: &str| rest.is_empty() || rest.starts_with('-');
+    tokens(text).any(|token| token.strip_prefix(base_name(program)).is_some_and(named))
 }
 
 /// What could be names and words in a text of any language.

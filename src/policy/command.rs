@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::globs;
+use super::guard;
 use super::shell::{self, NUMBER, Namer, Outer, Refusal, Simple, UNKNOWN};
 
 /// A command, looked at once.
@@ -13,6 +14,9 @@ pub(crate) struct CommandLine {
     pub(crate) text: String,
     /// Its words, names of files in the place of globs.
     pub(crate) words: Result<Vec<String>, Refusal>,
+    /// The words as they stand in the line, where `words` are without options
+    /// that change nothing.
+    written: Option<Vec<String>>,
     /// The words as a deny rule sees them: numbers that are not known are any.
     lax: Option<Vec<String>>,
     /// The words without the commands in them, when there are some.
@@ -76,14 +80,16 @@ impl CommandLine {
             .as_ref()
             .is_ok_and(|words| words.iter().any(|word| word.contains(NUMBER)));
         let any = UNKNOWN.to_string();
+        let lax = words.as_ref().ok().map(|words| replaced(words, &any));
+        let mut words = words.map(|words| replaced(&words, "0"));
+        let idle = |words: &Vec<String>| guard::without_idle_options(words, &simple.directories);
+        let plain = words.as_ref().ok().and_then(idle);
+        let written = plain.and_then(|plain| std::mem::replace(&mut words, Ok(plain)).ok());
         Self {
             text: simple.text,
-            lax: words
-                .as_ref()
-                .ok()
-                .filter(|_| numbers)
-                .map(|words| replaced(words, &any)),
-            words: words.map(|words| replaced(&words, "0")),
+            lax: lax.filter(|_| numbers || written.is_some()),
+            words,
+            written,
             own: simple.own.map(|own| replaced(&own, "0")),
             free: simple.free,
             outer: simple.outer,
@@ -100,6 +106,7 @@ impl CommandLine {
         Self {
             text: text.to_owned(),
             words: Err(refusal),
+            written: None,
             lax: None,
             own: None,
             free: false,
@@ -115,6 +122,11 @@ impl CommandLine {
     /// The words as a deny rule sees them.
     pub(crate) fn lax_words<'a>(&'a self, words: &'a [String]) -> &'a [String] {
         self.lax.as_deref().unwrap_or(words)
+    }
+
+    /// The words as they stand in the line, where that has more of them.
+    pub(crate) fn written(&self) -> Option<&[String]> {
+        self.written.as_deref()
     }
 
     /// Whether a pipe or a here-document feeds it.

@@ -5,10 +5,12 @@
 //! that is not there is held to rules that suit most programs.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use super::bash::base_name;
 use super::checks::options::telling_option;
+use super::scope::normal;
 use super::shell::UNKNOWN;
 use super::table::{Covers, Guard, OTHER, listed, rows};
 
@@ -86,6 +88,13 @@ pub(crate) fn check(words: &[String], named: usize) -> Result<Reach, String> {
     }
     if words.len() > WORDS_MAX {
         return Err("it has too many words to look at".to_owned());
+    }
+    if words
+        .first()
+        .is_some_and(|word| base_name(word).starts_with("git-"))
+        && let Some(split) = split_program(words)
+    {
+        return check(&split, named + 1);
     }
     if let Some(plain) = without_plain_options(words, named) {
         let taken = words.len() - plain.len();
@@ -181,6 +190,68 @@ fn options_before(words: &[String], depth: usize, named: usize) -> usize {
     let rest = words.iter().enumerate().skip(depth);
     let mut plain = rest.take_while(|(at, word)| *at < named && listed(RUNNER_PLAIN, word));
     plain.by_ref().last().map_or(depth, |(at, _)| at + 1)
+}
+
+/// The words of `git-push x` as those of `git push x`: families of programs
+/// install their subcommands under such names too.
+pub(crate) fn split_program(words: &[String]) -> Option<Vec<String>> {
+    let (name, rest) = words.split_first()?;
+    let (program, subcommand) = base_name(name).split_once('-')?;
+    let named = !program.is_empty() && !subcommand.is_empty();
+    named.then(|| {
+        let first = [program.to_owned(), subcommand.to_owned()];
+        first.into_iter().chain(rest.iter().cloned()).collect()
+    })
+}
+
+/// The words of a command as it is without options before its subcommand that
+/// change nothing: `git --no-pager log`, `cargo +nightly fmt`, and `git -C .`
+/// where that leads to where it runs. None when there are no such options.
+pub(crate) fn without_idle_options(
+    words: &[String],
+    directories: &[PathBuf],
+) -> Option<Vec<String>> {
+    let program = words.first()?;
+    let name = base_name(program);
+    let idle = BEFORE_SUBCOMMAND.iter().find(|(own, ..)| *own == name);
+    let alone = idle.map_or("", |(_, alone, _)| *alone);
+    let mut at = 1;
+    loop {
+        let word = words.get(at)?;
+        let next = words.get(at + 1).map_or("", String::as_str);
+        let toolchain = name == "cargo" && word.strip_prefix('+').is_some_and(is_channel);
+        if listed(alone, word) || toolchain {
+            at += 1;
+        } else if name == "git" && word == "-C" && stays(next, directories) {
+            at += 2;
+        } else {
+            break;
+        }
+    }
+    (at > 1).then(|| {
+        let rest = words.iter().skip(at);
+        std::iter::once(program).chain(rest).cloned().collect()
+    })
+}
+
+/// Whether a toolchain is one of Rust's own, by its channel or version; a name
+/// of the user's own could be any directory.
+fn is_channel(toolchain: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let (channel, date) = toolchain.split_once('-').unwrap_or((toolchain, "0"));
+    let known = matches!(channel, "beta" | "nightly" | "stable");
+    (known || channel.split('.').all(digits)) && date.split('-').all(digits)
+}
+
+/// Whether a directory is the one where a command runs already.
+fn stays(directory: &str, directories: &[PathBuf]) -> bool {
+    let plain = !directory.is_empty() && !directory.contains([UNKNOWN, '~']);
+    let up = directory.split('/').any(|part| part == "..");
+    plain
+        && !up
+        && directories
+            .iter()
+            .all(|from| normal(&from.join(directory)) == *from)
 }
 
 /// The words of a command without the options before its subcommand that

@@ -35,8 +35,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("cargo", "remove, rm"),
     ("cargo", "t, test"),
     ("gem", "i, install"),
-    ("git", "push, send-pack"),
-    ("git", "fetch, fetch-pack"),
+    ("git", "push, send-pack, http-push"),
+    ("git", "fetch, fetch-pack, http-fetch"),
     ("git", "add, stage"),
     ("helm", "del, delete, un, uninstall"),
     (
@@ -85,6 +85,15 @@ pub(super) enum Tail {
 /// options looked through, the rule's options found anywhere. None in `want`
 /// is any number of words.
 pub(super) fn matches_laxly<'r>(
+    want: impl Iterator<Item = Option<&'r String>> + Clone,
+    words: &[String],
+    tail: Tail,
+) -> bool {
+    let split = guard::split_program(words);
+    split.is_some_and(|words| fits(want.clone(), &words, tail)) || fits(want, words, tail)
+}
+
+fn fits<'r>(
     mut want: impl Iterator<Item = Option<&'r String>>,
     words: &[String],
     tail: Tail,
