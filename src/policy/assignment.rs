@@ -14,6 +14,17 @@ const HARMLESS: &str = "CARGO_BUILD_JOBS, CARGO_INCREMENTAL, CARGO_NET_OFFLINE, 
      PYTHONUTF8, PYTEST_DISABLE_PLUGIN_AUTOLOAD, UV_OFFLINE, NPM_CONFIG_FUND, NPM_CONFIG_AUDIT, \
      npm_config_loglevel, npm_config_yes";
 
+/// Programs that load the code of the workspace whatever their environment is,
+/// and may so be told where in it that lies: `PYTHONPATH=src pytest`.
+const LOADS_WORKSPACE: &[&[&str]] = &[
+    &["py.test"],
+    &["pytest"],
+    &["python", "-m", "pytest"],
+    &["python3", "-m", "pytest"],
+    &["poetry", "run", "pytest"],
+    &["uv", "run", "pytest"],
+];
+
 /// The names, and why they are refused.
 const REFUSED: &[(&str, &str)] = &[
     (
@@ -176,6 +187,26 @@ const REFUSED: &[(&str, &str)] = &[
 /// is a plain word.
 pub(crate) fn is_plain_setting(name: &str) -> bool {
     fits_one_of(HARMLESS, name)
+}
+
+/// Whether a variable only says where code lies to a command that loads the code
+/// of the workspace anyway. Any other command would begin to load it.
+pub(crate) fn loads_workspace(name: &str, words: &[&str]) -> bool {
+    name == "PYTHONPATH" && LOADS_WORKSPACE.iter().any(|known| words.starts_with(known))
+}
+
+/// Whether a value is a list of directories below the one where the command runs.
+/// That one itself is not among them: `.` would put every file at the top of the
+/// workspace before the modules that a program means.
+pub(crate) fn is_workspace_path(value: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    value.split(':').all(|place| {
+        let mut parts = place
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".");
+        let below = parts.clone().next().is_some() && !parts.any(|part| part == "..");
+        below && !place.starts_with(['/', '-']) && place.chars().all(plain)
+    })
 }
 
 /// Why a variable of this name must not be set for a command; none when it may.

@@ -8,6 +8,7 @@ use super::state::{Field, Function, State, Value};
 use super::syntax::{Assigned, Assignment, Word};
 use super::walk::Walker;
 use super::{Glob, Outer, Refusal, Simple, names, refuse};
+use crate::policy::assignment::{is_workspace_path, loads_workspace};
 
 /// Programs that run what they read, unless they are given a file.
 const INTERPRETERS: &[&str] = &[
@@ -44,7 +45,7 @@ impl Walker {
         let name = first.literal_text();
         let function = state.functions.get(&name).cloned();
         for assignment in assignments {
-            self.assign_for_one(assignment, &name, function.is_some(), state)?;
+            self.assign_for_one(assignment, &fields, function.is_some(), state)?;
         }
         if let Some(function) = function {
             self.call(&name, &function, fields.get(1..).unwrap_or_default(), state)?;
@@ -62,17 +63,29 @@ impl Walker {
     fn assign_for_one(
         &mut self,
         assignment: &Assignment,
-        command: &str,
+        fields: &[Field],
         is_function: bool,
         state: &mut State,
     ) -> Result<(), Refusal> {
         let mut inner = state.clone();
+        let words: Vec<&str> = fields.iter().map(|field| field.text.as_str()).collect();
+        let command = words.first().copied().unwrap_or_default();
         let splits_input =
             assignment.name == "IFS" && matches!(command, "read" | "mapfile" | "readarray");
         if splits_input && !is_function && assignment.subscript.is_none() {
             if let Assigned::Scalar(word) = &assignment.value {
                 self.text(&word.pieces, &mut inner)?;
             }
+            return Ok(());
+        }
+        if let Assigned::Scalar(word) = &assignment.value
+            && loads_workspace(&assignment.name, &words)
+            && !is_function
+            && !assignment.append
+            && assignment.subscript.is_none()
+            && let Value::Known(value) = self.assigned(word, &mut inner)?
+            && is_workspace_path(&value)
+        {
             return Ok(());
         }
         self.assign(assignment, &mut inner)?;

@@ -17,7 +17,8 @@ pub(super) fn refused(name: &str, value: Option<&str>) -> Option<String> {
     if name.ends_with("PAGER") && matches!(value, Some("" | "cat")) {
         return None;
     }
-    if name.ends_with("FLAGS") && value.is_some_and(|value| are_plain_flags(name, value)) {
+    let flags = name.ends_with("FLAGS") || name == "NODE_OPTIONS";
+    if flags && value.is_some_and(|value| are_plain_flags(name, value)) {
         return None;
     }
     let locale = name == "LANG" || name == "LANGUAGE" || name == "TZ" || name.starts_with("LC_");
@@ -31,6 +32,50 @@ pub(super) fn refused(name: &str, value: Option<&str>) -> Option<String> {
     }
     let why = by_name.unwrap_or("programs load the file that it names");
     Some(format!("it assigns `{name}`: {why}"))
+}
+
+/// Flags for go that choose among what is there; with `=` at their end, any plain
+/// word follows.
+const GO_FLAGS: &[&str] = &[
+    "-buildvcs=",
+    "-count=",
+    "-json",
+    "-mod=",
+    "-p=",
+    "-race",
+    "-short",
+    "-tags=",
+    "-timeout=",
+    "-trimpath",
+    "-v",
+];
+
+/// Flags for node of the same kind.
+const NODE_FLAGS: &[&str] = &[
+    "--enable-source-maps",
+    "--experimental-vm-modules",
+    "--max-old-space-size=",
+    "--max-semi-space-size=",
+    "--max_old_space_size=",
+    "--no-deprecation",
+    "--no-warnings",
+    "--openssl-legacy-provider",
+    "--stack-size=",
+    "--stack-trace-limit=",
+    "--throw-deprecation",
+    "--trace-deprecation",
+    "--trace-warnings",
+    "--unhandled-rejections=",
+];
+
+/// Whether a flag is one of a list, with a plain word as its value.
+fn is_plain_of(flags: &[&str], flag: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-,".contains(c);
+    flags.iter().any(|known| match flag.strip_prefix(known) {
+        Some("") => !known.ends_with('='),
+        Some(value) => known.ends_with('=') && value.chars().all(plain),
+        None => false,
+    })
 }
 
 /// Flags for compilers that choose warnings, optimisation and levels.
@@ -66,6 +111,8 @@ fn are_plain_flags(name: &str, value: &str) -> bool {
             }
             true
         }
+        "GOFLAGS" => value.split(' ').all(|flag| is_plain_of(GO_FLAGS, flag)),
+        "NODE_OPTIONS" => value.split(' ').all(|flag| is_plain_of(NODE_FLAGS, flag)),
         "MAKEFLAGS" => value.strip_prefix("-j").is_some_and(is_number),
         _ => false,
     }
