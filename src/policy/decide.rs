@@ -7,8 +7,7 @@ use super::exec::Exec;
 use super::named;
 use super::protect::Protection;
 use super::rule::{PathAccess, Target};
-use super::scope::{Located, Unresolved, normal};
-use super::shell::Opening;
+use super::scope::{Located, Unresolved};
 use super::suggest;
 use super::{Bound, Decision, Mode, OnAsk, Policy, Verdict};
 use crate::access::Access;
@@ -50,11 +49,10 @@ impl Policy {
             return allow(Decider::Rule, Some(rule), reason);
         }
         let mut allowed: Option<Decision> = None;
-        let mut rest = judged.iter();
-        while let Some(access) = rest.next() {
+        for access in &judged {
             let decision = self.grant(tool, access);
             if decision.verdict != Verdict::Allow {
-                return self.suggested_for_all(decision, tool, rest.as_slice());
+                return self.suggested_for_all(decision, tool, &judged);
             }
             // Of several reasons a rule says more than the mode.
             if allowed.is_none() || decision.rule.is_some() {
@@ -62,22 +60,6 @@ impl Policy {
             }
         }
         allowed.unwrap_or_else(|| self.decide_untouching(tool))
-    }
-
-    /// A denial with the rule that would have been enough: where commands are
-    /// refused as well, that is the one for the whole line.
-    fn suggested_for_all(&self, denial: Decision, tool: &str, rest: &[Judged<'_>]) -> Decision {
-        let mut commands = rest
-            .iter()
-            .filter(|access| matches!(access, Judged::Exec(_)))
-            .map(|access| self.grant(tool, access));
-        match commands.find(|decision| decision.verdict != Verdict::Allow) {
-            Some(other) => Decision {
-                suggested_rule: other.suggested_rule,
-                ..denial
-            },
-            None => denial,
-        }
     }
 
     /// What there is to judge in a call, and the rule that allows exactly its
@@ -139,7 +121,7 @@ impl Policy {
                 self.or_by_command(granted, *kind, place.as_ref().ok(), by_command.as_ref())
             }
             Judged::Somewhere { kind, text } => self.grant_somewhere(*kind, text),
-            Judged::Exec(exec) => self.suggested(exec, self.grant_exec(exec)),
+            Judged::Exec(exec) => self.grant_exec(exec),
             Judged::Named(access) => self.grant_named(access),
         }
     }
@@ -165,70 +147,6 @@ impl Policy {
             path,
             by_command: None,
         }
-    }
-
-    /// What a redirection opens.
-    fn opening(&self, opening: &Opening) -> Vec<Judged<'static>> {
-        let kind = match opening.writes {
-            true => PathAccess::Write,
-            false => PathAccess::Read,
-        };
-        match self.opened(opening) {
-            Ok(paths) => paths
-                .into_iter()
-                .map(|(path, place)| Judged::Path {
-                    kind,
-                    path: path.into(),
-                    place,
-                    by_command: self.any_command(),
-                })
-                .collect(),
-            Err(text) => vec![Judged::Somewhere { kind, text }],
-        }
-    }
-
-    /// A rule for every command covers what its redirections open, but for
-    /// what is protected.
-    fn or_by_command(
-        &self,
-        granted: Decision,
-        kind: PathAccess,
-        place: Option<&Located>,
-        rule: Option<&String>,
-    ) -> Decision {
-        let protected = place.is_none_or(|place| self.protections.of(kind, place).is_some());
-        match rule.filter(|_| !granted.is_allowed() && !protected) {
-            Some(rule) => allow(
-                Decider::Rule,
-                Some(rule.clone()),
-                format!("allowed by {rule}"),
-            ),
-            None => granted,
-        }
-    }
-
-    /// A redirection of which nobody knows where it leads: reading is covered
-    /// as far as its text shows, writing by a rule for every command.
-    fn grant_somewhere(&self, kind: PathAccess, text: &str) -> Decision {
-        if let Some(rule) = self.any_command() {
-            let reason = format!("allowed by {rule}");
-            return allow(Decider::Rule, Some(rule), reason);
-        }
-        // Of processes any is as bad as another.
-        let shown = self.scope.workspace.join(text.replace('…', "0"));
-        let place = self.scope.locate(&normal(&shown));
-        let harmless = place.is_ok_and(|place| {
-            self.scope.contains(&place.real) && self.protections.of(kind, &place).is_none()
-        });
-        if self.permissions.mode == Mode::Bypass || (kind == PathAccess::Read && harmless) {
-            let reason = format!("allowed by mode {}", self.permissions.mode);
-            return allow(Decider::Mode, None, reason);
-        }
-        let why = format!(
-            "{} is not allowed: a part of it is not known before it runs",
-            doing(kind, text)
-        );
-        self.refused(Decider::Policy, &why, None)
     }
 
     fn refused_by<'r>(

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use super::bash::{Coverage, base_name};
 use super::breach::opens_nothing;
 use super::command::CommandLine;
+use super::companion;
 use super::decide::allow;
 use super::guard::{self, Reach};
 use super::listing::{hands_names, listed_by};
 use super::order;
 use super::overlap::PathGlob;
 use super::rule::Target;
-use super::scope::{Located, Unresolved, normal, real_or_same};
+use super::scope::{normal, real_or_same};
 use super::shell::{self, Opening};
 use super::suggest;
 use super::sweep::Sweep;
@@ -31,9 +32,6 @@ pub(super) struct Line {
     pub(super) exact: Option<String>,
 }
 
-/// A path that a redirection may open, and where it leads.
-pub(super) type Opened = (PathBuf, Result<Located, Unresolved>);
-
 /// A command that a call wants to run, looked at once.
 pub(super) struct Exec {
     pub(super) command: CommandLine,
@@ -45,9 +43,13 @@ pub(super) struct Exec {
     /// How many of the first words a rule that grants the command spells.
     pub(super) spelled: usize,
     /// The line, when it has more than this command.
-    line: Option<String>,
+    pub(super) line: Option<String>,
     /// Whether a program of the line would run outside the workspace.
     strays: bool,
+    /// Whether it needs no rule beside an allowed command.
+    pub(super) companion: bool,
+    /// Whether a rule allows another command of the line.
+    beside: bool,
     /// The files that it meets on a walk, or that another command names to it;
     /// none when there are too many.
     pub(super) walked: Option<Vec<PathBuf>>,
@@ -125,8 +127,11 @@ impl Policy {
         let strays = commands
             .iter()
             .any(|exec| !exec.command.free && self.away(exec).is_some());
+        let beside = commands.iter().any(|exec| exec.companion)
+            && commands.iter().any(|exec| self.is_allowed_by_rule(exec));
         for exec in &mut commands {
             exec.strays = strays;
+            exec.beside = beside;
         }
         commands.extend(refusal.map(unclear));
         if [&self.ask, &self.deny]
@@ -188,6 +193,8 @@ impl Policy {
                 spelled,
                 line,
                 strays: false,
+                companion: false,
+                beside: false,
             };
         }
         let words = command.words.as_ref();
@@ -202,11 +209,18 @@ impl Policy {
             named_below: named
                 .filter(|_| self.knows_names(&command))
                 .map(|named| named.roots),
+            companion: companion::is_companion(&command),
+            beside: false,
             command,
             vetted,
             line,
             strays: false,
         }
+    }
+
+    /// Whether a rule allows a command that could not do without.
+    fn is_allowed_by_rule(&self, exec: &Exec) -> bool {
+        !exec.companion && !exec.command.free && self.grant_exec(exec).rule.is_some()
     }
 
     /// The files that another command names to this one, when that is known.
@@ -277,60 +291,12 @@ impl Policy {
         Some(sweep)
     }
 
-    /// The paths that a redirection may open, as named and located; an error
-    /// when that is not known.
-    pub(super) fn opened(&self, opening: &Opening) -> Result<Vec<Opened>, String> {
-        if opening.path.contains(shell::UNKNOWN) {
-            return Err(opening.path.replace(shell::UNKNOWN, "…"));
-        }
-        let named = opening.path.replace(shell::NUMBER, "0");
-        if opening.writes && named != opening.path {
-            return Err(named);
-        }
-        let mut paths = Vec::new();
-        for directory in &opening.directories {
-            let path = match (named.strip_prefix("~/"), &self.scope.home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                (None, Some(home)) if named == "~" => home.clone(),
-                _ => directory.join(&named),
-            };
-            let mut places = vec![normal(&path)];
-            // The kernel follows a link before it goes up: `link/../x`.
-            if opening.path.contains("..")
-                && let Some(parent) = path.parent().and_then(|parent| parent.canonicalize().ok())
-            {
-                places.extend(path.file_name().map(|name| parent.join(name)));
-            }
-            paths.extend(places.into_iter().map(|path| {
-                let place = self.scope.locate(&path);
-                (path, place)
-            }));
-        }
-        Ok(paths)
-    }
-
     /// Whether a rule allows every command, and so what its redirections open.
     pub(super) fn any_command(&self) -> Option<String> {
         let mut rules = self.allow.iter();
         rules
             .find(|bound| matches!(&bound.rule.target, Target::Bash(pattern) if pattern.is_any()))
             .map(|bound| bound.rule.to_string())
-    }
-
-    /// A rule that would do for a part would not do for its line.
-    pub(super) fn suggested(&self, exec: &Exec, decision: Decision) -> Decision {
-        let Some(line) = exec.line.as_ref().filter(|_| !decision.is_allowed()) else {
-            return decision;
-        };
-        let no_denials = [&self.deny, &self.ask].iter().all(|rules| {
-            rules
-                .iter()
-                .all(|bound| !matches!(bound.rule.target, Target::Bash(_)))
-        });
-        Decision {
-            suggested_rule: suggest::exact_line_rule(line).filter(|_| no_denials),
-            ..decision
-        }
     }
 
     /// Whether a command that no rule denies may run.
@@ -379,6 +345,10 @@ impl Policy {
         if mode.runs_commands(self.sandbox) {
             return allow(Decider::Mode, None, format!("allowed by mode {mode}"));
         }
+        if exec.companion && exec.beside {
+            let why = "it prints, or passes on, what it is given beside an allowed command";
+            return allow(Decider::Policy, None, why.to_owned());
+        }
         if let Some((bound, Coverage::Refused(why))) =
             covering(|coverage| matches!(coverage, Coverage::Refused(_)))
         {
@@ -399,7 +369,9 @@ impl Policy {
                     },
                     mode.refuses_commands(self.sandbox)
                 ),
-                suggest::bash_rule(&exec.command, words),
+                suggest::bash_rule(&exec.command, words, |reach| {
+                    self.leaves_workspace(exec, reach).is_none()
+                }),
             ),
         };
         self.refused(Decider::Mode, &why, suggestion)

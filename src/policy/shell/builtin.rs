@@ -50,6 +50,7 @@ impl Walker {
             "shift" => state.arguments = None,
             "wait" => self.only_known_options(name, arguments, &["-n", "-f"])?,
             "umask" => self.only_known_options(name, arguments, &["-S", "-p"])?,
+            "pwd" => self.only_known_options(name, arguments, &["-L", "-P"])?,
             "test" | "[" => check_test(arguments)?,
             "cd" => self.change_directory(arguments, state)?,
             "pushd" if arguments.len() == 1 => self.change_directory(arguments, state)?,

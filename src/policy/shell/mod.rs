@@ -18,7 +18,7 @@
 //! Builtins that only compute need no rule of their own ([`builtin`]): `:`,
 //! `true`, `false`, `test`, `[`, `cd` and `pushd` inside the workspace, `popd`, `set` and `shopt` of
 //! harmless options, `break`, `continue`, `return`, `exit`, `shift`, `wait`,
-//! `unset`, `umask`, `getopts`, `let`, `hash -r`, `command -v`, and what assigns
+//! `unset`, `umask`, `pwd`, `getopts`, `let`, `hash -r`, `command -v`, and what assigns
 //! (`read`, `mapfile`, `local`, `declare`, `export`, `readonly`) to a harmless
 //! name. Those that evaluate a name (`test -v`, `unset`, `read`, arithmetic) are
 //! refused where a subscript could hide in it. `eval` and `trap` are free as far
