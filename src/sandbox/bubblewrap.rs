@@ -203,7 +203,8 @@ fn way_out(args: &mut Arguments, grounds: &Grounds) -> Result<Vec<OsString>, Str
 fn visible(args: &mut Arguments, place: &Path) {
     match place.read_link() {
         Ok(target) => args.two("--symlink", target, place),
-        Err(_) => args.bind("--ro-bind", place),
+        // One that is gone by now cannot be used either.
+        Err(_) => args.bind("--ro-bind-try", place),
     }
 }
 
