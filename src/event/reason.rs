@@ -80,7 +80,7 @@ macro_rules! reasons {
 
 reasons! {
     Success "success" 0 Success NotNeeded "the task was done";
-    Incomplete "incomplete" 1 Failure No "the model ended without a usable final answer, the conversation outgrew the model, or the run was cut before it could end";
+    Incomplete "incomplete" 1 Failure No "the model ended without a usable final answer, the conversation outgrew the model, the run was cut before it could end, or what it changed could not be determined";
     InvalidResponse "invalid_response" 1 Failure No "the final answer does not fit the response schema";
     Usage "usage" 2 Error No "wrong flags";
     Denied "denied" 3 Failure No "a permission denial stopped the run";

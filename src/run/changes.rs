@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::event::{Diff, Emission, EventKind, Place, Warning};
+use crate::event::{Diff, Emission, ErrorReport, EventKind, Place, Warning};
 use crate::secret::Redactor;
 use crate::workspace::{Changes, GitSettings, WorkspaceError};
 
@@ -11,7 +11,8 @@ use super::directory::{DirectoryError, JobPaths};
 use super::environment;
 use super::job::JobContext;
 
-/// Writes the patch and tells what changed.
+/// Writes the patch and reports what changed; returns the error of a job
+/// whose changes may be missing from that, because something failed.
 ///
 /// # Errors
 /// When the patch cannot be written.
@@ -20,7 +21,7 @@ pub(super) async fn tell(
     paths: &JobPaths,
     context: &JobContext,
     place: Place,
-) -> Result<(), DirectoryError> {
+) -> Result<Option<ErrorReport>, DirectoryError> {
     let send = async |kind| {
         let place = place.clone();
         let _ = context.events.send(Emission { place, kind }).await;
@@ -30,22 +31,20 @@ pub(super) async fn tell(
         send(EventKind::Warning(Warning { code, message })).await;
     };
     let changes = match changes {
-        None => return Ok(()),
+        None => return Ok(None),
         Some(Ok(changes)) => changes,
         Some(Err(error)) => {
-            warn(
-                "diff_failed",
-                format!("the changes could not be told: {error}"),
-            )
-            .await;
-            return Ok(());
+            let message = format!("the changes could not be determined: {error}");
+            warn("diff_failed", message.clone()).await;
+            return Ok(Some(lost(&message)));
         }
     };
+    let error = changes.lost.as_deref().map(lost);
     for warning in changes.warnings {
         send(EventKind::Warning(warning)).await;
     }
     if changes.files.is_empty() {
-        return Ok(());
+        return Ok(error);
     }
     let patch = masked(&changes.patch, &context.settings.redactor);
     context.settings.directory.write(&paths.patch, &patch)?;
@@ -60,7 +59,16 @@ pub(super) async fn tell(
         source: changes.source.to_owned(),
     }))
     .await;
-    Ok(())
+    Ok(error)
+}
+
+fn lost(cause: &str) -> ErrorReport {
+    ErrorReport {
+        code: "changes_lost".to_owned(),
+        message: format!("changes made by the job may not be listed: {cause}"),
+        hints: vec!["compare the workspace with a fresh checkout".to_owned()],
+        ..ErrorReport::default()
+    }
 }
 
 /// The patch without secrets; what is no UTF-8 stays as it is.

@@ -139,8 +139,9 @@ async fn converse(
     if let Err(error) = closed.stored {
         trouble = Some(Trouble::new(Reason::Io, "session_file", error));
     }
-    if let Err(error) = told {
-        trouble = Some(Trouble::new(Reason::Io, "patch", error));
+    match told {
+        Err(error) => trouble = Some(Trouble::new(Reason::Io, "patch", error)),
+        Ok(lost) => trouble = trouble.or(lost.map(Trouble::lost_changes)),
     }
     if let Err(error) = masked {
         trouble = Some(Trouble::new(Reason::Io, "tool_output", error));
@@ -459,6 +460,11 @@ impl Trouble {
                 ..ErrorReport::default()
             },
         }
+    }
+
+    fn lost_changes(error: ErrorReport) -> Self {
+        let reason = Reason::Incomplete;
+        Self { reason, error }
     }
 
     fn of(stop: &Stop) -> Self {

@@ -17,6 +17,8 @@ pub struct WorkingCopy {
     git: GitSettings,
     baseline: Option<Baseline>,
     attempted: bool,
+    /// Why there is no baseline although a call may have changed something.
+    failure: Option<String>,
 }
 
 impl WorkingCopy {
@@ -27,6 +29,7 @@ impl WorkingCopy {
             git,
             baseline: None,
             attempted: false,
+            failure: None,
         }
     }
 
@@ -37,6 +40,7 @@ impl WorkingCopy {
             git: GitSettings::new("", ""),
             baseline: None,
             attempted: true,
+            failure: None,
         }
     }
 
@@ -61,6 +65,7 @@ impl WorkingCopy {
             Err(_) if cancel.is_cancelled() => self.attempted = false,
             Err(error) => {
                 let message = format!("{error}; what this job changes cannot be told");
+                self.failure = Some(message.clone());
                 feed.warn("baseline_failed", message).await;
             }
         }
@@ -75,6 +80,9 @@ impl WorkingCopy {
         files: &FileLedger,
         cancel: &CancellationToken,
     ) -> Option<Result<Changes, WorkspaceError>> {
+        if let Some(message) = &self.failure {
+            return Some(Err(WorkspaceError::Git(message.clone())));
+        }
         let baseline = self.baseline.as_ref()?;
         let images: Vec<_> = files
             .before_images()

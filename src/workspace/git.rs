@@ -79,6 +79,11 @@ impl Git {
         }
     }
 
+    /// The workspace, real and absolute.
+    pub(super) fn workspace(&self) -> &Path {
+        &self.cwd
+    }
+
     /// Whether `git status` has nothing to say about the workspace.
     pub(super) async fn is_clean(
         &self,

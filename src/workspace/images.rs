@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::access::{Entry, Folder, Hidden, Ignoring, Kind, Met, OpenFile, Walk, WalkOptions};
 use crate::event::Warning;
+use crate::workspace::large::{FILE_BYTES_MAX, Stamp};
 use crate::workspace::warning;
 
 /// At most so many files keep their content.
 const CONTENT_FILES_MAX: usize = 2_000;
 /// At most so many bytes of content are kept, and read of one file.
-const CONTENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+const CONTENT_BYTES_MAX: u64 = FILE_BYTES_MAX;
 /// At most so many names are kept.
 const NAMES_MAX: usize = 20_000;
 
@@ -55,12 +56,7 @@ pub(super) enum Held {
     /// This.
     Body(Body),
     /// A file whose content is not kept.
-    Unkept {
-        /// Bytes.
-        len: u64,
-        /// Seconds and nanoseconds of its last change.
-        modified: (i64, i64),
-    },
+    Unkept(Stamp),
 }
 
 /// What the files of a workspace were.
@@ -97,22 +93,32 @@ impl Images {
         Self { files, all_names }
     }
 
+    /// Whether every change will be noticed.
+    pub(super) fn notices_all(&self) -> bool {
+        self.all_names
+    }
+
     /// What is not remembered.
     pub(super) fn warning(&self) -> Option<Warning> {
         let unkept = self
             .files
             .values()
-            .filter(|held| matches!(held, Held::Unkept { .. }))
+            .filter(|held| matches!(held, Held::Unkept(_)))
             .count();
         if unkept == 0 && self.all_names {
             return None;
         }
-        Some(warning(
-            "baseline_incomplete",
-            "the workspace is no git repository and too large to remember; changes made by \
-             commands may be missing from the diff"
-                .to_owned(),
-        ))
+        let message = match self.all_names {
+            true => format!(
+                "the workspace is not a git repository; {unkept} large files are compared by \
+                 their metadata, and listed without content when they change"
+            ),
+            false => format!(
+                "the workspace is not a git repository and has more than {NAMES_MAX} files; \
+                 changes made by commands may be missing from the diff"
+            ),
+        };
+        Some(warning("baseline_incomplete", message))
     }
 
     /// Adds what a file was before a tool changed it, unless that is known.
@@ -142,9 +148,17 @@ impl Images {
     }
 }
 
-/// What `path` below `root` holds now, read within the limit for one file.
-pub(super) fn read_now(root: &Path, path: &Path) -> Held {
-    read(root, path, CONTENT_BYTES_MAX)
+/// What `path` below `root` holds now, where it held `before`. A file is read
+/// within the limit for one file, and only when there is content to compare
+/// its own with.
+pub(super) fn read_now(root: &Path, path: &Path, before: &Held) -> Held {
+    match before {
+        Held::Nothing | Held::Body(_) => read(root, path, CONTENT_BYTES_MAX),
+        Held::Unkept(_) => match Stamp::read(&root.join(path)) {
+            Some(stamp) => Held::Unkept(stamp),
+            None => read(root, path, 0),
+        },
+    }
 }
 
 /// The files and links below `root` that are neither excluded nor ignored, and
@@ -197,7 +211,7 @@ fn read(root: &Path, path: &Path, bytes_max: u64) -> Held {
         // A file that may not be read is there all the same.
         Err(_) => {
             let facts = folder.metadata(name).ok().filter(Metadata::is_file);
-            return facts.map_or(Held::Nothing, |facts| unkept(&facts));
+            return facts.map_or(Held::Nothing, |facts| Held::Unkept(Stamp::of(&facts)));
         }
     };
     let executable = opened.metadata.permissions().mode() & 0o100 != 0;
@@ -212,14 +226,7 @@ fn read(root: &Path, path: &Path, bytes_max: u64) -> Held {
             bytes: bytes.into(),
             mode: Some(mode),
         }),
-        None => unkept(&facts),
-    }
-}
-
-fn unkept(facts: &Metadata) -> Held {
-    Held::Unkept {
-        len: facts.len(),
-        modified: (facts.mtime(), facts.mtime_nsec()),
+        None => Held::Unkept(Stamp::of(&facts)),
     }
 }
 

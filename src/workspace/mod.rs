@@ -5,11 +5,14 @@
 //! repository's objects: nothing is ever written into the user's `.git`, and
 //! nothing in its configuration runs. Elsewhere it is a bounded copy of the
 //! files' contents. Either way changes that were there at the start are not
-//! reported as the job's.
+//! reported as the job's. A file too large to read is compared by its metadata
+//! and listed without content.
 
+mod conversion;
 mod copy;
 mod git;
 mod images;
+mod large;
 mod patch;
 mod repository;
 mod snapshot;
@@ -70,6 +73,9 @@ pub struct Changes {
     pub source: &'static str,
     /// What the patch or the list may lack.
     pub warnings: Vec<Warning>,
+    /// Why changes of the job may be missing from the list, when that is so
+    /// because something failed.
+    pub lost: Option<String>,
 }
 
 /// A workspace could not be looked at or copied.
@@ -120,6 +126,8 @@ pub struct Baseline {
     exclude: Vec<PathBuf>,
     kind: Kind,
     warnings: Vec<Warning>,
+    /// Why changes will be missing from a diff.
+    lost: Option<String>,
 }
 
 #[derive(Debug)]
@@ -141,21 +149,21 @@ impl Baseline {
     ) -> Result<Self, WorkspaceError> {
         let root = real_directory(root)?;
         let exclude = relative_to(&root, &git.exclude);
-        let mut warnings = Vec::new();
+        let mut failure = None;
         if let Some(repository) = Repository::discover(&root) {
             match Snapshot::take(repository, git, &exclude, cancel).await {
                 Ok(taken) => {
-                    warnings.extend(taken.warning());
                     return Ok(Self {
                         root,
                         exclude,
+                        warnings: Vec::from_iter(taken.warning()),
                         kind: Kind::Git(Box::new(taken)),
-                        warnings,
+                        lost: None,
                     });
                 }
                 Err(Failure::Cancelled) => return Err(WorkspaceError::Cancelled),
                 Err(Failure::NotApplicable) => {}
-                Err(Failure::Broken(message)) => warnings.push(failed(&message)),
+                Err(Failure::Broken(message)) => failure = Some(message),
             }
         }
         let images = blocking({
@@ -163,12 +171,23 @@ impl Baseline {
             move || Images::take(&root, &exclude)
         })
         .await?;
+        let (mut warnings, mut lost) = (Vec::new(), None);
+        if let Some(message) = failure {
+            if images.notices_all() {
+                let instead = format!("{message}; the contents of files are compared instead");
+                warnings.push(warning("baseline_failed", instead));
+            } else {
+                warnings.push(failed(&message));
+                lost = Some(message);
+            }
+        }
         warnings.extend(images.warning());
         Ok(Self {
             root,
             exclude,
             kind: Kind::Images(images),
             warnings,
+            lost,
         })
     }
 
@@ -193,7 +212,7 @@ impl Baseline {
                 path: self.root.clone(),
             });
         }
-        let mut warnings = self.warnings.clone();
+        let (mut warnings, mut lost) = (self.warnings.clone(), self.lost.clone());
         let mut images = match &self.kind {
             Kind::Git(snapshot) => match snapshot.diff(cancel).await {
                 Ok(mut changes) => {
@@ -204,9 +223,15 @@ impl Baseline {
                     });
                 }
                 Err(Failure::Cancelled) => return Err(WorkspaceError::Cancelled),
-                Err(Failure::NotApplicable) => Images::nothing(),
+                Err(Failure::NotApplicable) => {
+                    let message = "git is no longer there".to_owned();
+                    warnings.push(failed(&message));
+                    lost = Some(message);
+                    Images::nothing()
+                }
                 Err(Failure::Broken(message)) => {
                     warnings.push(failed(&message));
+                    lost = Some(message);
                     Images::nothing()
                 }
             },
@@ -222,6 +247,7 @@ impl Baseline {
         warnings.append(&mut changes.warnings);
         Ok(Changes {
             warnings,
+            lost,
             ..changes
         })
     }
@@ -260,6 +286,30 @@ fn failed(message: &str) -> Warning {
         "baseline_failed",
         format!("{message}; changes made by commands may be missing from the diff"),
     )
+}
+
+/// The warning that names files of which the patch has no content.
+fn left_out(files: &[ChangedFile]) -> Option<Warning> {
+    let message = format!(
+        "the patch has no content of binary or large files: {}",
+        names(files.iter().map(|file| file.path.as_str()))
+    );
+    (!files.is_empty()).then(|| warning("patch_incomplete", message))
+}
+
+/// The names of files for a message.
+fn names<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    const NAMED_MAX: usize = 20;
+    let mut shown: Vec<&str> = names.collect();
+    let more = shown.len().saturating_sub(NAMED_MAX);
+    shown.truncate(NAMED_MAX);
+    match more {
+        0 => shown.join(", "),
+        _ => format!(
+            "{} and {more} more, which filesChanged lists",
+            shown.join(", ")
+        ),
+    }
 }
 
 fn warning(code: &str, message: String) -> Warning {

@@ -12,7 +12,7 @@ use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_di
 use crate::clock;
 use crate::event::{ChangedFile, FileStatus};
 use crate::workspace::images::{Body, Held, Images, Mode, read_now};
-use crate::workspace::{Changes, PATCH_BYTES_MAX, warning};
+use crate::workspace::{Changes, PATCH_BYTES_MAX, left_out, warning};
 
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
@@ -26,12 +26,12 @@ pub(super) fn changes(root: &Path, exclude: &[PathBuf], images: &Images) -> Chan
     let deadline = clock::monotonic() + DIFF_TIME;
     let mut files = Vec::new();
     let mut patch = Vec::new();
-    let mut left_out = Vec::new();
+    let (mut without_content, mut paths) = (Vec::new(), Vec::new());
     let mut candidates: Vec<_> = images.candidates(root, exclude).into_iter().collect();
     // By bytes, as git orders them.
     candidates.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
     for (path, before) in candidates {
-        let now = adopt_mode(&before, read_now(root, &path));
+        let now = adopt_mode(&before, read_now(root, &path, &before));
         if before == now {
             continue;
         }
@@ -56,21 +56,14 @@ pub(super) fn changes(root: &Path, exclude: &[PathBuf], images: &Images) -> Chan
                 };
                 section.write(old, new);
             }
-            _ => left_out.push(path),
+            _ => {
+                without_content.push(file.clone());
+                paths.push(path);
+            }
         }
         files.push(file);
     }
-    let mut warnings = Vec::new();
-    if let Some(first) = left_out.first() {
-        warnings.push(warning(
-            "patch_incomplete",
-            format!(
-                "the patch leaves out {} binary or large files, {} among them",
-                left_out.len(),
-                first.display()
-            ),
-        ));
-    }
+    let mut warnings = Vec::from_iter(left_out(&without_content));
     if patch.len() > PATCH_BYTES_MAX {
         patch = Vec::new();
         warnings.push(warning(
@@ -82,13 +75,14 @@ pub(super) fn changes(root: &Path, exclude: &[PathBuf], images: &Images) -> Chan
         ));
     }
     if !patch.is_empty() {
-        patch = [left_out_lines(&left_out), patch].concat();
+        patch = [left_out_lines(&paths), patch].concat();
     }
     Changes {
         files,
         patch,
         source: "before-images",
         warnings,
+        lost: None,
     }
 }
 
@@ -107,7 +101,7 @@ fn body(held: &Held) -> Result<Option<&Body>, ()> {
     match held {
         Held::Nothing => Ok(None),
         Held::Body(body) => Ok(Some(body)),
-        Held::Unkept { .. } => Err(()),
+        Held::Unkept(_) => Err(()),
     }
 }
 

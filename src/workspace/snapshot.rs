@@ -20,8 +20,11 @@ use crate::access::{self, Entry, Folder};
 use crate::event::{ChangedFile, FileStatus, Warning};
 use crate::process::Ending;
 use crate::workspace::git::{Failure, Git, LIST_BYTES_MAX, MESSAGE_BYTES_MAX, os};
+use crate::workspace::large::LargeFiles;
 use crate::workspace::repository::Repository;
-use crate::workspace::{Changes, GitSettings, PATCH_BYTES_MAX, warning};
+use crate::workspace::{
+    Changes, GitSettings, PATCH_BYTES_MAX, blocking, conversion, left_out, warning,
+};
 
 /// An index of a million files has a tenth of that.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -32,6 +35,7 @@ pub(super) struct Snapshot {
     git: Git,
     exclude: Vec<PathBuf>,
     tree: OsString,
+    large: LargeFiles,
     warning: Option<Warning>,
     /// Holds our index and objects; removed with the snapshot.
     _scratch: TempDir,
@@ -44,7 +48,9 @@ impl Snapshot {
         exclude: &[PathBuf],
         cancel: &CancellationToken,
     ) -> Result<Self, Failure> {
-        let scratch = make_git_dir(&repository, &settings.scratch)
+        let theirs = Git::in_repository(&repository, settings);
+        let line_endings = conversion::settings(&theirs, cancel).await?;
+        let scratch = make_git_dir(&repository, &settings.scratch, &line_endings)
             .map_err(|error| Failure::Broken(format!("cannot prepare a git directory: {error}")))?;
         let git = Git::with_dir(&repository, settings, scratch.path());
         if !git.prefix.as_os_str().is_empty() {
@@ -58,10 +64,13 @@ impl Snapshot {
             git,
             exclude: exclude.to_vec(),
             tree: OsString::new(),
+            large: LargeFiles::default(),
             warning: None,
             _scratch: scratch,
         };
-        (taken.tree, taken.warning) = taken.write_tree(cancel).await?;
+        let written = taken.write_tree(cancel).await?;
+        (taken.tree, taken.large) = (written.tree, written.large);
+        taken.warning = written.warning;
         Ok(taken)
     }
 
@@ -70,11 +79,8 @@ impl Snapshot {
         self.warning.clone()
     }
 
-    /// Writes the working copy into a tree and names it.
-    async fn write_tree(
-        &self,
-        cancel: &CancellationToken,
-    ) -> Result<(OsString, Option<Warning>), Failure> {
+    /// Writes the working copy into a tree.
+    async fn write_tree(&self, cancel: &CancellationToken) -> Result<Written, Failure> {
         let list = self.changed_files(cancel).await?;
         if !list.paths.is_empty() {
             // `git add` would run `git status` inside nested repositories,
@@ -104,7 +110,11 @@ impl Snapshot {
         if name.len() < 40 || !name.iter().all(u8::is_ascii_hexdigit) {
             return Err(Failure::Broken("`git write-tree` named no tree".to_owned()));
         }
-        Ok((OsStr::from_bytes(name).to_owned(), warning))
+        Ok(Written {
+            tree: OsStr::from_bytes(name).to_owned(),
+            large: list.large,
+            warning,
+        })
     }
 
     /// The files that differ from our index: tracked ones first, so that a
@@ -126,47 +136,56 @@ impl Snapshot {
             let message = "too many files are untracked or changed".to_owned();
             return Err(Failure::Broken(message));
         }
-        let mut list = FileList::default();
-        let mut untracked = Vec::new();
-        for record in listed.output.split(|byte| *byte == 0) {
-            match (record.strip_prefix(b"? "), record.get(2..)) {
-                (Some(path), _) if path.ends_with(b"/") => {
-                    list.nested = Some(String::from_utf8_lossy(path).into_owned());
-                }
-                (Some(path), _) => untracked.extend([path, b"\0"].concat()),
-                (None, Some(path)) => list.paths.extend([path, b"\0"].concat()),
-                (None, None) => {}
-            }
-        }
-        list.paths.append(&mut untracked);
-        Ok(list)
+        let (root, before) = (self.git.workspace().to_owned(), self.large.clone());
+        blocking(move || sort_out(&listed.output, &root, &before))
+            .await
+            .map_err(|_| Failure::Cancelled)
     }
 
     /// What changed since.
     pub(super) async fn diff(&self, cancel: &CancellationToken) -> Result<Changes, Failure> {
-        let (now, incomplete) = self.write_tree(cancel).await?;
+        let written = self.write_tree(cancel).await?;
+        let incomplete = written.warning.into_iter();
         let mut changes = Changes {
             files: Vec::new(),
             patch: Vec::new(),
             source: "git",
-            warnings: incomplete
-                .into_iter()
-                .filter(|_| self.warning.is_none())
-                .collect(),
+            warnings: incomplete.filter(|_| self.warning.is_none()).collect(),
+            lost: None,
         };
-        if now == self.tree {
-            return Ok(changes);
+        if written.tree != self.tree {
+            self.diff_trees(&written.tree, &mut changes, cancel).await?;
+            let converted = conversion::warnings(&self.git, &changes.files, cancel).await?;
+            changes.warnings.extend(converted);
         }
-        let list = self.diff_args(&["--raw", "--numstat", "-z"], &now);
+        let large = self.large.changes(&written.large, self.git.workspace());
+        changes.warnings.extend(left_out(&large));
+        // A directory in the place of a large file is in git's list.
+        let unlisted = |file: &ChangedFile| changes.files.iter().all(|one| one.path != file.path);
+        let large: Vec<ChangedFile> = large.into_iter().filter(unlisted).collect();
+        if !large.is_empty() {
+            changes.files.extend(large);
+            changes.files.sort_by(|a, b| a.path.cmp(&b.path));
+        }
+        Ok(changes)
+    }
+
+    /// Adds what differs between the tree of the start and `now`.
+    async fn diff_trees(
+        &self,
+        now: &OsStr,
+        changes: &mut Changes,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let list = self.diff_args(&["--raw", "--numstat", "-z"], now);
         let list = self.git.output(list, LIST_BYTES_MAX, cancel).await?;
         changes.files = parse_list(&list.output);
         if list.truncated {
-            changes.warnings.push(warning(
-                "diff_truncated",
-                "too many files changed to list them all".to_owned(),
-            ));
+            let message = "too many files changed to list them all".to_owned();
+            changes.lost = Some(message.clone());
+            changes.warnings.push(warning("diff_truncated", message));
         }
-        let patch = self.diff_args(&["--patch", "--binary", "--full-index"], &now);
+        let patch = self.diff_args(&["--patch", "--binary", "--full-index"], now);
         let patch = self.git.output(patch, PATCH_BYTES_MAX, cancel).await?;
         if patch.truncated {
             changes.warnings.push(warning(
@@ -179,7 +198,7 @@ impl Snapshot {
         } else {
             changes.patch = patch.output;
         }
-        Ok(changes)
+        Ok(())
     }
 
     fn diff_args(&self, format: &[&str], now: &OsStr) -> Vec<OsString> {
@@ -201,17 +220,58 @@ impl Snapshot {
     }
 }
 
+/// The working copy, written down.
+struct Written {
+    tree: OsString,
+    large: LargeFiles,
+    warning: Option<Warning>,
+}
+
 /// Files to look at again.
 #[derive(Debug, Default)]
 struct FileList {
     /// Each with a NUL byte after it.
     paths: Vec<u8>,
+    /// Those that are not read.
+    large: LargeFiles,
     /// An untracked repository inside the workspace.
     nested: Option<String>,
 }
 
+/// Sorts the records of `git ls-files -t`: files to read, files too large for
+/// that, repositories.
+fn sort_out(listed: &[u8], root: &Path, before: &LargeFiles) -> FileList {
+    let mut list = FileList::default();
+    let mut untracked = Vec::new();
+    for record in listed.split(|byte| *byte == 0) {
+        let (path, tracked) = match (record.strip_prefix(b"? "), record.get(2..)) {
+            (Some(path), _) if path.ends_with(b"/") => {
+                list.nested = Some(String::from_utf8_lossy(path).into_owned());
+                continue;
+            }
+            (Some(path), _) => (path, false),
+            (None, Some(path)) => (path, true),
+            (None, None) => continue,
+        };
+        let name = Path::new(OsStr::from_bytes(path));
+        if list.large.add((root, name), tracked, before) {
+            continue;
+        }
+        match tracked {
+            true => list.paths.extend([path, b"\0"].concat()),
+            false => untracked.extend([path, b"\0"].concat()),
+        }
+    }
+    list.paths.append(&mut untracked);
+    list
+}
+
 /// A git directory of our own that borrows the objects of `repository`.
-fn make_git_dir(repository: &Repository, scratch: &Path) -> io::Result<TempDir> {
+fn make_git_dir(
+    repository: &Repository,
+    scratch: &Path,
+    line_endings: &str,
+) -> io::Result<TempDir> {
     let ours = tempfile::Builder::new()
         .prefix("baseline-")
         .tempdir_in(scratch)?;
@@ -227,7 +287,7 @@ fn make_git_dir(repository: &Repository, scratch: &Path) -> io::Result<TempDir> 
     };
     let config = format!(
         "[core]\n\trepositoryFormatVersion = {version}\n\tbare = false\n\tfsync = none\n\
-         \tlooseCompression = 1\n[gc]\n\tauto = 0\n{extensions}"
+         \tlooseCompression = 1\n{line_endings}[gc]\n\tauto = 0\n{extensions}"
     );
     fs::write(dir.join("config"), config)?;
     fs::write(
