@@ -1,6 +1,6 @@
 //! Folds the stream of a reply into one message.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -256,7 +256,8 @@ fn contents(blocks: Vec<Block>, stop: StopReason) -> Vec<Content> {
                 let cut = !whole || (stop == StopReason::Length && arguments.trim().is_empty());
                 let mut call = parse_call(id, name, arguments, cut);
                 call.thought_signature = signature;
-                if let Some(call) = seen.admit(call) {
+                if let Some(call) = seen.admit(call, &content) {
+                    seen.at.insert(call.id.clone(), content.len());
                     content.push(Content::ToolCall(call));
                 }
             }
@@ -271,9 +272,8 @@ fn parse_call(id: String, name: String, arguments: String, cut: bool) -> ToolCal
     } else if arguments.trim().is_empty() {
         Some(Value::Object(Map::new()))
     } else {
-        serde_json::from_str(&arguments)
-            .ok()
-            .filter(Value::is_object)
+        let parse = |text: &str| serde_json::from_str(text).ok().filter(Value::is_object);
+        parse(&arguments).or_else(|| parse(&escape_controls(&arguments)?))
     };
     match parsed {
         Some(arguments) => ToolCall {
@@ -293,33 +293,50 @@ fn parse_call(id: String, name: String, arguments: String, cut: bool) -> ToolCal
     }
 }
 
+/// JSON whose strings hold line breaks, tabs and other control characters as they
+/// are, with these escaped; none when there are no such characters. Nothing else
+/// can be meant by them.
+fn escape_controls(json: &str) -> Option<String> {
+    let mut escaped = String::with_capacity(json.len() + 16);
+    let (mut in_string, mut after_backslash, mut found) = (false, false, false);
+    for next in json.chars() {
+        if in_string && next < ' ' && !after_backslash {
+            found = true;
+            escaped.push_str(&format!("\\u{:04x}", u32::from(next)));
+            continue;
+        }
+        in_string ^= next == '"' && !after_backslash;
+        after_backslash = in_string && next == '\\' && !after_backslash;
+        escaped.push(next);
+    }
+    found.then_some(escaped)
+}
+
 /// The calls of the reply so far: an exact repetition is dropped, an id that is
 /// empty or taken is replaced.
 #[derive(Default)]
 struct SeenCalls {
-    ids: HashSet<String>,
-    whole: HashMap<String, ToolCall>,
+    /// Where each id stands in the reply.
+    at: HashMap<String, usize>,
 }
 
 impl SeenCalls {
-    fn admit(&mut self, mut call: ToolCall) -> Option<ToolCall> {
+    fn admit(&self, mut call: ToolCall, content: &[Content]) -> Option<ToolCall> {
         if call.id.is_empty() {
             call.id = self.fresh();
-        } else if self.ids.contains(&call.id) {
-            if self.whole.get(&call.id) == Some(&call) {
+        } else if let Some(at) = self.at.get(&call.id) {
+            if matches!(content.get(*at), Some(Content::ToolCall(known)) if *known == call) {
                 return None;
             }
             call.id = self.fresh();
         }
-        self.ids.insert(call.id.clone());
-        self.whole.insert(call.id.clone(), call.clone());
         Some(call)
     }
 
     fn fresh(&self) -> String {
         loop {
             let id = format!("{FRESH_ID_PREFIX}{}", clock::new_id().replace('-', ""));
-            if !self.ids.contains(&id) {
+            if !self.at.contains_key(&id) {
                 return id;
             }
         }

@@ -1,6 +1,7 @@
 //! What has started and not ended, and the ends that are written for it when a
 //! run is cut short: starts and ends pair on every path.
 
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use super::streams::same_agent;
@@ -15,8 +16,14 @@ use crate::message::{StopReason, Usage};
 /// Everything that is open, in the order in which it started.
 #[derive(Default)]
 pub(super) struct OpenPairs {
-    open: Vec<Open>,
+    open: BTreeMap<u64, Open>,
+    /// Where the open calls are: a reply may have very many.
+    calls: HashMap<CallKey, u64>,
+    started: u64,
 }
+
+/// The job, session and agent of a call, and its id.
+type CallKey = (Option<String>, Option<String>, Option<String>, String);
 
 /// Which ends are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -138,12 +145,8 @@ impl OpenPairs {
                 call.title.clone_from(&start.title);
                 call.started = true;
             }
-            EventKind::ToolComplete(end) => {
-                self.end_of(place, |what| what.is_call(&end.tool_call_id));
-            }
-            EventKind::ToolError(end) => {
-                self.end_of(place, |what| what.is_call(&end.tool_call_id));
-            }
+            EventKind::ToolComplete(end) => self.end_call(place, &end.tool_call_id),
+            EventKind::ToolError(end) => self.end_call(place, &end.tool_call_id),
             _ => {}
         }
     }
@@ -156,15 +159,21 @@ impl OpenPairs {
         reason: Reason,
         error: Option<&ErrorReport>,
     ) -> Vec<Emission> {
-        let (mut ending, open): (Vec<Open>, Vec<Open>) = std::mem::take(&mut self.open)
-            .into_iter()
-            .partition(|open| match scope {
-                Scope::All => true,
-                Scope::InsideJob(job) => {
-                    open.place.job.as_deref() == job && !matches!(open.what, What::Job)
-                }
-            });
-        self.open = open;
+        let ends = |open: &Open| match scope {
+            Scope::All => true,
+            Scope::InsideJob(job) => {
+                open.place.job.as_deref() == job && !matches!(open.what, What::Job)
+            }
+        };
+        let mut ending: Vec<Open> = Vec::new();
+        for (at, open) in std::mem::take(&mut self.open) {
+            if ends(&open) {
+                ending.push(open);
+            } else {
+                self.open.insert(at, open);
+            }
+        }
+        self.calls.retain(|_, at| self.open.contains_key(at));
         ending.sort_by_key(|open| open.what.rank());
         ending
             .into_iter()
@@ -173,11 +182,19 @@ impl OpenPairs {
     }
 
     fn push(&mut self, place: &Place, what: What) {
-        self.open.push(Open {
+        let open = Open {
             place: place.clone(),
             since: clock::monotonic(),
             what,
-        });
+        };
+        self.started += 1;
+        self.open.insert(self.started, open);
+    }
+
+    fn end_call(&mut self, place: &Place, id: &str) {
+        if let Some(at) = self.calls.remove(&call_key(place, id)) {
+            self.open.remove(&at);
+        }
     }
 
     fn end_of(&mut self, place: &Place, is: impl Fn(&What) -> bool) {
@@ -185,13 +202,14 @@ impl OpenPairs {
     }
 
     fn end(&mut self, is: impl Fn(&Open) -> bool) {
-        if let Some(index) = self.open.iter().rposition(is) {
-            self.open.remove(index);
+        let newest = self.open.iter().rev().find(|(_, open)| is(open));
+        if let Some(at) = newest.map(|(at, _)| *at) {
+            self.open.remove(&at);
         }
     }
 
     fn add_reply(&mut self, place: &Place, added: Usage, cost: Option<f64>, content: &str) {
-        for open in &mut self.open {
+        for open in self.open.values_mut() {
             if !same_agent(&open.place, place) {
                 continue;
             }
@@ -215,11 +233,9 @@ impl OpenPairs {
 
     /// The open call of that id, opened if it is not.
     fn call(&mut self, place: &Place, id: &str, tool: &str) -> &mut OpenCall {
-        let known = self
-            .open
-            .iter()
-            .rposition(|open| open.what.is_call(id) && same_agent(&open.place, place));
-        let index = known.unwrap_or_else(|| {
+        let key = call_key(place, id);
+        let known = self.calls.get(&key).copied();
+        let at = known.unwrap_or_else(|| {
             let call = OpenCall {
                 id: id.to_owned(),
                 tool: tool.to_owned(),
@@ -227,9 +243,10 @@ impl OpenPairs {
                 started: false,
             };
             self.push(place, What::Call(call));
-            self.open.len() - 1
+            self.calls.insert(key, self.started);
+            self.started
         });
-        match self.open.get_mut(index) {
+        match self.open.get_mut(&at) {
             Some(Open {
                 what: What::Call(call),
                 since,
@@ -243,6 +260,21 @@ impl OpenPairs {
     }
 }
 
+fn call_key(place: &Place, id: &str) -> CallKey {
+    let Place {
+        job,
+        session_id,
+        agent_id,
+        ..
+    } = place;
+    (
+        job.clone(),
+        session_id.clone(),
+        agent_id.clone(),
+        id.to_owned(),
+    )
+}
+
 impl What {
     fn rank(&self) -> u8 {
         match self {
@@ -254,10 +286,6 @@ impl What {
             Self::Turn { .. } => 5,
             Self::Job => 6,
         }
-    }
-
-    fn is_call(&self, wanted: &str) -> bool {
-        matches!(self, Self::Call(call) if call.id == wanted)
     }
 
     fn is_retry(&self, wanted: &str) -> bool {

@@ -29,8 +29,10 @@ pub(super) struct Accounts {
     pub(super) cost: f64,
     /// The sums of what providers told.
     usage: Usage,
-    /// Whether every reply told its usage.
+    /// Whether every reply reported its usage.
     usage_known: bool,
+    /// Whether every reply that did not was free.
+    cost_known: bool,
     tool_calls: u32,
     /// Whether a call was refused because none was left.
     pub(super) calls_refused: bool,
@@ -80,6 +82,7 @@ impl Accounts {
             cost: 0.0,
             usage: Usage::default(),
             usage_known: true,
+            cost_known: true,
             tool_calls: 0,
             calls_refused: false,
             denials: 0,
@@ -100,7 +103,7 @@ impl Accounts {
     /// What the session has cost in US dollars; none when a price or a usage
     /// is unknown.
     pub(super) fn cost_usd(&self) -> Option<f64> {
-        (self.all_priced && self.usage_known).then_some(self.cost)
+        (self.all_priced && self.cost_known).then_some(self.cost)
     }
 
     /// The sums of the tokens that providers told.
@@ -129,9 +132,9 @@ impl Accounts {
 
     /// Books the estimate of a reply that did not tell its usage; tells whether
     /// it is the first one.
-    pub(super) fn book_estimate(&mut self, usage: &Usage) -> bool {
+    pub(super) fn book_estimate(&mut self, usage: &Usage, model: &Model) -> bool {
         self.book(usage);
-        std::mem::replace(&mut self.usage_known, false)
+        self.miss_usage(model)
     }
 
     /// Books what costs but is no step of the task: a summary, an attempt that
@@ -143,8 +146,15 @@ impl Accounts {
 
     /// Books the estimate of such a thing whose usage was not told; tells
     /// whether it is the first one.
-    pub(super) fn book_aside_estimate(&mut self, usage: &Usage) -> bool {
+    pub(super) fn book_aside_estimate(&mut self, usage: &Usage, model: &Model) -> bool {
         self.spend(usage);
+        self.miss_usage(model)
+    }
+
+    /// Remembers that a reply of `model` did not report its usage; returns
+    /// whether it is the first one.
+    fn miss_usage(&mut self, model: &Model) -> bool {
+        self.cost_known &= model.is_free();
         std::mem::replace(&mut self.usage_known, false)
     }
 
@@ -156,6 +166,11 @@ impl Accounts {
     fn spend(&mut self, usage: &Usage) {
         self.tokens = self.tokens.saturating_add(usage.total_tokens());
         self.cost += usage.cost.total;
+    }
+
+    /// Tool calls that may still run.
+    pub(super) fn calls_left(&self) -> u32 {
+        self.limits.max_tool_calls.saturating_sub(self.tool_calls)
     }
 
     /// Books a tool call; `false` when none is left.

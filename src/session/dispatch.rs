@@ -4,6 +4,8 @@
 //! alone. Whatever happens, every call gets a result in call order, so the
 //! history stays valid.
 
+use std::time::Instant;
+
 use futures_util::StreamExt;
 
 use crate::access::Access;
@@ -22,7 +24,7 @@ use super::budget::Accounts;
 use super::call::{self, Finished, Runner};
 use super::feed::Feed;
 use super::hooks::SessionHooks;
-use super::interrupt::Interrupt;
+use super::interrupt::{Cause, Interrupt};
 use super::prepare::{Examined, Guarded, Prepared, Refused};
 use super::record::Record;
 use super::repeat::RepeatGuard;
@@ -34,6 +36,10 @@ use super::working_copy::WorkingCopy;
 
 /// Calls that run side by side at most.
 const PARALLEL_MAX: usize = 8;
+
+/// Calls that are announced together at most; between groups the clock is looked
+/// at.
+const GROUP_MAX: usize = 256;
 
 /// What the calls of one reply need of their session.
 pub(super) struct Batch<'s> {
@@ -47,6 +53,8 @@ pub(super) struct Batch<'s> {
     pub(super) activity: &'s Activity,
     pub(super) feed: Feed,
     pub(super) interrupt: &'s Interrupt,
+    /// When the time of the job is over.
+    pub(super) deadline: Instant,
     pub(super) hooks: &'s SessionHooks,
     /// Unique in the session; prefixes the names of spilled outputs.
     pub(super) name: String,
@@ -84,6 +92,10 @@ impl<'s> Batch<'s> {
         let mut group = 0;
         let mut stored = Ok(());
         while stored.is_ok() && !rest.is_empty() {
+            // The watchdog looks only while the calls wait for something.
+            if self.deadline <= clock::monotonic() {
+                self.interrupt.trigger(Cause::Timeout);
+            }
             if stop.is_none() && self.interrupt.token().is_cancelled() {
                 stop = Some(sample::interrupted(self.interrupt));
             }
@@ -91,7 +103,8 @@ impl<'s> Batch<'s> {
             let size = match stop {
                 None => self.group_size(rest),
                 Some(_) => rest.len(),
-            };
+            }
+            .min(GROUP_MAX);
             let first = calls.len() - rest.len();
             let (now, later) = rest.split_at(size);
             rest = later;
@@ -147,11 +160,8 @@ impl<'s> Batch<'s> {
             Ok(examined) => !examined.is_read_only(),
             Err(_) => false,
         };
-        calls
-            .iter()
-            .position(exclusive)
-            .unwrap_or(calls.len())
-            .max(1)
+        let most = calls.get(..GROUP_MAX).unwrap_or(calls);
+        most.iter().position(exclusive).unwrap_or(most.len()).max(1)
     }
 
     /// Takes up one call: announces it, books it, judges it.

@@ -2,6 +2,7 @@
 //! only when somebody listens, and what goes wrong with them is told as
 //! `hook:error`.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -410,11 +411,12 @@ async fn report(failures: Vec<HookFailure>, feed: &Feed) {
 fn trace<'m>(messages: impl Iterator<Item = &'m Message>) -> Vec<StepTrace> {
     let mut steps: Vec<StepTrace> = Vec::new();
     // The calls of the newest reply.
-    let mut calls: Vec<&str> = Vec::new();
+    let mut calls: HashMap<&str, usize> = HashMap::new();
     for message in messages {
         match message {
             Message::Assistant(reply) => {
-                calls = reply.tool_calls().map(|call| call.id.as_str()).collect();
+                let ids = reply.tool_calls().map(|call| call.id.as_str());
+                calls = ids.zip(0..).collect();
                 steps.push(StepTrace {
                     step: u32::try_from(steps.len() + 1).unwrap_or(u32::MAX),
                     text: reply.text(),
@@ -423,7 +425,7 @@ fn trace<'m>(messages: impl Iterator<Item = &'m Message>) -> Vec<StepTrace> {
                 });
             }
             Message::ToolResult(result) => {
-                let at = calls.iter().position(|id| *id == result.tool_call_id);
+                let at = calls.get(result.tool_call_id.as_str()).copied();
                 let step = steps.last_mut();
                 let action = step.zip(at).and_then(|(step, at)| step.actions.get_mut(at));
                 if let Some(action) = action {

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::{self, Slept};
-use crate::event::{EventKind, ReplyDiscarded, RetryEnd, RetryStart, TextChunk};
+use crate::event::{EventKind, LimitKind, ReplyDiscarded, RetryEnd, RetryStart, TextChunk};
 use crate::hook::HookPoint;
 use crate::message::{AssistantMessage, StopReason, Usage};
 use crate::model::{
-    Assembler, Client, GiveUp, ModelError, ModelErrorKind, Request, RetryDecision, StreamEvent,
+    Assembler, Client, GiveUp, Model, ModelError, ModelErrorKind, Request, RetryDecision,
+    StreamEvent,
 };
 
 use super::budget::Accounts;
@@ -23,6 +24,15 @@ use super::{Chunks, Sampling};
 
 /// Bytes of output that are taken for one token.
 const BYTES_PER_TOKEN: u64 = 4;
+
+/// The most bytes of text, thinking and arguments that one reply may have: many
+/// times what any model answers with, and little enough to be held in memory
+/// several times.
+pub(super) const REPLY_TEXT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// The most calls of one reply that are refused one by one because no tool call
+/// is left. A reply that asks for more is broken off.
+pub(super) const SURPLUS_CALLS_MAX: u32 = 1_000;
 
 /// What sampling needs of its session.
 pub(super) struct Sampler<'s> {
@@ -55,6 +65,39 @@ struct Partial {
     usage: Option<Usage>,
     /// Bytes of text, thinking and arguments.
     received: u64,
+    /// Tool calls.
+    calls: u32,
+    /// Whether these are more than can be taken.
+    too_many_calls: bool,
+}
+
+impl Partial {
+    /// Counts what `event` brings.
+    fn count(&mut self, event: &StreamEvent) {
+        let bytes = match event {
+            StreamEvent::TextDelta { delta, .. }
+            | StreamEvent::ThinkingDelta { delta, .. }
+            | StreamEvent::ToolCallDelta { delta, .. } => delta.len(),
+            StreamEvent::ToolCallStart { id, name, .. } => {
+                self.calls = self.calls.saturating_add(1);
+                id.len() + name.len()
+            }
+            StreamEvent::Signature { signature, .. } => signature.len(),
+            StreamEvent::ThinkingEnd { signature, .. } => signature.as_ref().map_or(0, String::len),
+            StreamEvent::Usage(usage) => {
+                self.usage = Some(*usage);
+                0
+            }
+            StreamEvent::Start { .. }
+            | StreamEvent::TextStart { .. }
+            | StreamEvent::TextEnd { .. }
+            | StreamEvent::ThinkingStart { .. }
+            | StreamEvent::ToolCallEnd { .. }
+            | StreamEvent::Replaced
+            | StreamEvent::Stop(_) => 0,
+        };
+        self.received = self.received.saturating_add(bytes as u64);
+    }
 }
 
 /// An attempt that gave no reply.
@@ -99,6 +142,11 @@ impl Sampler<'_> {
                 }
             };
             self.discard(&partial, &error).await;
+            if partial.too_many_calls {
+                let ended = Some(error.message.as_str());
+                self.retry_ended(&retry_id, attempt, ended).await;
+                return Err(self.too_many_calls(error.message.clone()).await);
+            }
             let failed = Failed {
                 error,
                 attempt,
@@ -108,6 +156,14 @@ impl Sampler<'_> {
             self.wait(&retry_id, failed, interrupt).await?;
             attempt += 1;
         }
+    }
+
+    /// Ends the turn because of a reply that asks for too many calls.
+    async fn too_many_calls(&mut self, message: String) -> Stop {
+        self.feed.warn("too_many_calls", message).await;
+        let kind = LimitKind::ToolCalls;
+        self.accounts.reached(kind, &self.feed).await;
+        Stop::Limit(kind)
     }
 
     /// Books what an attempt without a reply used, which is paid for all the
@@ -135,15 +191,17 @@ impl Sampler<'_> {
         let told = partial.usage.is_some();
         if told {
             self.accounts.book_aside(&usage);
-        } else if self.accounts.book_aside_estimate(&usage) {
+        } else if self.accounts.book_aside_estimate(&usage, model) {
             let message = format!(
-                "a reply of {} broke off before its tokens were told: the budgets count an \
-                 estimate, the cost is unknown",
-                model.full_id()
+                "a reply of {} broke off before its tokens were reported: the budgets count \
+                 an estimate{}",
+                model.full_id(),
+                unknown_cost(model)
             );
             self.feed.warn("usage_missing", message).await;
         }
-        let cost_usd = (told && model.price.is_some()).then_some(usage.cost.total);
+        let known = (told && model.price.is_some()) || model.is_free();
+        let cost_usd = known.then_some(usage.cost.total);
         self.feed
             .send(EventKind::ReplyDiscarded(ReplyDiscarded {
                 model: model.full_id(),
@@ -260,29 +318,18 @@ impl Sampler<'_> {
         let mut assembler = Assembler::new(self.client.model());
         let (mut text, mut thinking) = (String::new(), String::new());
         while let Some(event) = reply.next().await? {
+            partial.count(&event);
+            self.check_size(partial)?;
             match &event {
                 StreamEvent::TextDelta { delta, .. } => {
-                    partial.received += delta.len() as u64;
                     self.chunk(&mut text, delta, EventKind::TextChunk, partial)
                         .await;
                 }
                 StreamEvent::ThinkingDelta { delta, .. } => {
-                    partial.received += delta.len() as u64;
                     self.chunk(&mut thinking, delta, EventKind::ThinkingChunk, partial)
                         .await;
                 }
-                StreamEvent::ToolCallDelta { delta, .. } => partial.received += delta.len() as u64,
-                StreamEvent::Usage(usage) => partial.usage = Some(*usage),
-                StreamEvent::Start { .. }
-                | StreamEvent::TextStart { .. }
-                | StreamEvent::TextEnd { .. }
-                | StreamEvent::ThinkingStart { .. }
-                | StreamEvent::ThinkingEnd { .. }
-                | StreamEvent::ToolCallStart { .. }
-                | StreamEvent::ToolCallEnd { .. }
-                | StreamEvent::Signature { .. }
-                | StreamEvent::Replaced
-                | StreamEvent::Stop(_) => {}
+                _ => {}
             }
             assembler.push(event);
         }
@@ -310,6 +357,29 @@ impl Sampler<'_> {
         })
     }
 
+    /// Refuses a reply that grows too large, or asks for far more calls than are
+    /// left.
+    fn check_size(&self, partial: &mut Partial) -> Result<(), ModelError> {
+        let error =
+            |message| Err(ModelError::new(ModelErrorKind::BadResponse, message).permanent());
+        if partial.received > REPLY_TEXT_BYTES_MAX {
+            return error(format!(
+                "the reply is larger than {} MiB",
+                REPLY_TEXT_BYTES_MAX >> 20
+            ));
+        }
+        let left = self.accounts.calls_left();
+        if partial.calls > left.saturating_add(SURPLUS_CALLS_MAX) {
+            partial.too_many_calls = true;
+            return error(format!(
+                "a reply asks for more than {} tool calls, and limits.max_tool_calls leaves \
+                 {left}: it was broken off, and none of them ran",
+                partial.calls - 1
+            ));
+        }
+        Ok(())
+    }
+
     /// Sends one piece of text, and with `Chunks::Full` all before it.
     async fn chunk(
         &self,
@@ -328,6 +398,14 @@ impl Sampler<'_> {
         });
         let delta = delta.to_owned();
         self.feed.send(kind(TextChunk { content, delta })).await;
+    }
+}
+
+/// What a warning of a missing usage says of the cost.
+pub(super) fn unknown_cost(model: &Model) -> &'static str {
+    match model.is_free() {
+        true => "",
+        false => ", the cost is unknown",
     }
 }
 

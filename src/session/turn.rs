@@ -338,6 +338,7 @@ impl Turn<'_> {
             hooks: &engine.hooks,
             feed: feed.clone(),
             interrupt: self.prompt.interrupt,
+            deadline: engine.deadline,
             name: format!("{}-{}", engine.turns, self.steps),
         };
         // A repair is the answer alone; the request names the tools because

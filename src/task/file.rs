@@ -225,7 +225,7 @@ pub struct LimitsSection {
     /// Tokens, input and output.
     #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
     pub max_tokens: u64,
-    /// Tool calls.
+    /// Tool calls. A reply that asks for over 1,000 more is broken off.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_tool_calls: u32,
     /// The same call with the same result in a row.

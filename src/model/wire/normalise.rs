@@ -130,6 +130,9 @@ pub(super) fn is_left_out(reply: &AssistantMessage) -> bool {
 #[derive(Default)]
 struct Pending<'a> {
     calls: Vec<PendingCall<'a>>,
+    /// How many of the first calls have their results, which mostly come in the
+    /// order of the calls.
+    answered: usize,
     later: Vec<Turn<'a>>,
 }
 
@@ -141,16 +144,17 @@ struct PendingCall<'a> {
 
 impl<'a> Pending<'a> {
     fn answer(&mut self, result: &'a ToolResult) {
-        let call = self
-            .calls
-            .iter_mut()
-            .find(|call| call.result.is_none() && call.call.id == result.tool_call_id);
+        let mut open = self.calls.iter_mut().skip(self.answered);
+        let call = open.find(|call| call.result.is_none() && call.call.id == result.tool_call_id);
         if let Some(call) = call {
             call.result = Some(result);
         }
+        let open = self.calls.iter().skip(self.answered);
+        self.answered += open.take_while(|call| call.result.is_some()).count();
     }
 
     fn flush(&mut self, model: &Model, turns: &mut Vec<Turn<'a>>) {
+        self.answered = 0;
         let answers: Vec<Answer<'a>> = self
             .calls
             .drain(..)
@@ -176,7 +180,7 @@ impl<'a> Pending<'a> {
 
 /// Whether the model said this itself.
 pub(super) fn is_own(model: &Model, reply: &AssistantMessage) -> bool {
-    reply.api == model.api.name() && reply.provider == model.provider && reply.model == model.id
+    model.api.is_named(&reply.api) && reply.provider == model.provider && reply.model == model.id
 }
 
 fn said<'a>(model: &Model, content: &'a [Content]) -> Vec<Block<'a>> {

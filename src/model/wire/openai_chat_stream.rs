@@ -1,5 +1,7 @@
 //! Chat completions: the stream, in all the ways in which servers vary it.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -22,6 +24,9 @@ pub(super) struct ChatDecoder {
     blocks: usize,
     prose: Prose,
     calls: Vec<Call>,
+    /// The newest call of each index of the server's, and of each id.
+    by_key: HashMap<u64, usize>,
+    by_id: HashMap<String, usize>,
     details: ReasoningDetails,
     finish: Option<Finish>,
     refused: bool,
@@ -38,8 +43,6 @@ enum Prose {
 }
 
 struct Call {
-    /// The server's index, when it gave one.
-    key: Option<u64>,
     id: String,
     /// Ours, once the call's name is known.
     index: Option<usize>,
@@ -317,12 +320,15 @@ impl ChatDecoder {
             }
             None => {
                 self.calls.push(Call {
-                    key: delta.index,
                     id: String::new(),
                     index: None,
                     early: String::new(),
                 });
-                self.calls.len() - 1
+                let at = self.calls.len() - 1;
+                if let Some(key) = delta.index {
+                    self.by_key.insert(key, at);
+                }
+                at
             }
         };
         if self.calls.get(at).is_some_and(|call| call.index.is_none()) && !name.is_empty() {
@@ -332,7 +338,9 @@ impl ChatDecoder {
         let Some(call) = self.calls.get_mut(at) else {
             return Ok(());
         };
-        if call.id.is_empty() {
+        if call.id.is_empty() && !id.is_empty() {
+            let newest = self.by_id.entry(id.clone()).or_insert(at);
+            *newest = at.max(*newest);
             call.id = id;
         }
         if call.index.is_none() && !name.is_empty() {
@@ -355,18 +363,15 @@ impl ChatDecoder {
         let is_new = |call: &Call| {
             !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty()
         };
-        if key.is_some() {
-            return self
-                .calls
-                .iter()
-                .rposition(|call| call.key == key)
-                .filter(|at| self.calls.get(*at).is_some_and(|call| !is_new(call)));
+        if let Some(key) = key {
+            let at = self.by_key.get(&key).copied();
+            return at.filter(|at| self.calls.get(*at).is_some_and(|call| !is_new(call)));
         }
         if id.is_empty() {
             let last = self.calls.len().checked_sub(1)?;
             return name.is_empty().then_some(last);
         }
-        self.calls.iter().rposition(|call| call.id == id)
+        self.by_id.get(id).copied()
     }
 
     fn finish(&mut self, events: &mut Events) {
