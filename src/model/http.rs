@@ -5,19 +5,18 @@
 //! the way it loads no certificates, and to this machine it asks no proxy.
 //!
 //! A connection stays open for the next call. When the server closes it in the
-//! meantime and the request meets that, the request is sent once more at once,
-//! on a connection of its own. One that dies without a word is given up after
+//! meantime and the request meets that, the request is sent again at once, on a
+//! new connection. One that dies without a word is given up after
 //! 30 s without an acknowledgement.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use reqwest::header::HeaderValue;
 use reqwest::{RequestBuilder, Response};
-use tower::util::MapRequestLayer;
 
 use crate::clock;
 use crate::model::body::ReplyBody;
@@ -55,8 +54,9 @@ pub(super) struct Endpoint {
 struct Connector {
     client: reqwest::Client,
     proxy: Option<Proxy>,
-    /// How many it has opened.
-    opened: Arc<AtomicUsize>,
+    /// Connections that may have been kept from earlier calls; never fewer than
+    /// there are.
+    kept: AtomicUsize,
 }
 
 impl Endpoint {
@@ -207,33 +207,38 @@ impl Endpoint {
         if let Some(proxy) = &proxy {
             builder = builder.proxy(reqwest::Proxy::all(proxy.url().clone()).map_err(unusable)?);
         }
-        let opened = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&opened);
-        let client = builder
-            .connector_layer(MapRequestLayer::new(move |target| {
-                count.fetch_add(1, Ordering::Relaxed);
-                target
-            }))
-            .build()
-            .map_err(unusable)?;
+        let client = builder.build().map_err(unusable)?;
         Ok(self.connector.get_or_init(|| Connector {
             client,
             proxy,
-            opened,
+            kept: AtomicUsize::new(0),
         }))
     }
 }
 
 impl Connector {
-    async fn send(&self, request: RequestBuilder) -> reqwest::Result<Response> {
-        let again = request.try_clone();
-        let opened = self.opened.load(Ordering::Relaxed);
-        let outcome = request.send().await;
-        let reused = self.opened.load(Ordering::Relaxed) == opened;
-        match (outcome, again) {
-            // The server had hung up, and nobody has seen the request.
-            (Err(error), Some(again)) if reused && hung_up(&error) => again.send().await,
-            (outcome, _) => outcome,
+    /// Sends the request until it meets a connection that is not left over from
+    /// an earlier call. Whether it met such a one cannot be asked: a new one may
+    /// have been opened beside it and not used. But no more can be left over than
+    /// calls were answered.
+    async fn send(&self, mut request: RequestBuilder) -> reqwest::Result<Response> {
+        loop {
+            let again = request.try_clone();
+            let left_over = self
+                .kept
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
+                    kept.checked_sub(1)
+                })
+                .is_ok();
+            match (request.send().await, again) {
+                (Ok(response), _) => {
+                    self.kept.fetch_add(1, Ordering::Relaxed);
+                    return Ok(response);
+                }
+                // The server had hung up, and nobody has seen the request.
+                (Err(error), Some(again)) if left_over && hung_up(&error) => request = again,
+                (Err(error), _) => return Err(error),
+            }
         }
     }
 }

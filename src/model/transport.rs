@@ -35,7 +35,7 @@ pub(super) fn broken(error: reqwest::Error) -> ModelError {
 
 /// Whether the other side closed the connection instead of answering.
 pub(super) fn hung_up(error: &reqwest::Error) -> bool {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     if error.is_timeout() || error.is_connect() {
         return false;
     }
@@ -44,7 +44,10 @@ pub(super) fn hung_up(error: &reqwest::Error) -> bool {
         let io = error.downcast_ref::<std::io::Error>();
         if error.to_string() == CLOSED
             || io.is_some_and(|io| {
-                matches!(io.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
+                matches!(
+                    io.kind(),
+                    BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+                )
             })
         {
             return true;
