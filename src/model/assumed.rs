@@ -40,7 +40,7 @@ pub(super) fn ad_hoc(api: Api, id: &str, base_url: &str) -> Model {
                 MaxTokensField::MaxTokens
             },
             store: Some(original),
-            prompt_cache_key: original,
+            prompt_cache_key: original.then_some(true),
             ..Quirks::default()
         },
         extras: Extras::default(),

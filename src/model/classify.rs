@@ -62,6 +62,11 @@ const OVERFLOW_PAIRS: &[(&str, &str)] = &[
     ("too large for model with", "maximum context length"),
     ("requested tokens", "exceed context window"),
     ("trying to keep the first", "context length of only"),
+    ("sum of prompt length", "should not exceed max_num_tokens"),
+    ("sum of prompt length", "should not exceed max_seq_len"),
+    ("prompt length", "exceeds maximum input length"),
+    ("input length", "exceeds maximum input length"),
+    ("default_max_tokens", "should be greater than 0"),
 ];
 
 /// Words that mean it when a number follows at once.

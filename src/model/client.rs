@@ -6,17 +6,23 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::Activity;
+use crate::message::{Content, Message};
 use crate::model::cassette::{Recording, Replay, Talk};
 use crate::model::description::Model;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::http::{self, Endpoint};
 use crate::model::proxy::Proxies;
+use crate::model::said::NO_EXPLANATION;
 use crate::model::script::Script;
 use crate::model::scripted::{Player, ScriptedReply};
 use crate::model::stream::HttpReply;
 use crate::model::tls::Authorities;
 use crate::model::wire::Encoder;
 use crate::model::{Request, StreamEvent};
+
+/// From so many bytes of text on a prompt may be too long for the smallest of the
+/// windows that are in use.
+const LONG_PROMPT_BYTES: usize = 24 * 1024;
 
 /// How long a call may take, who hears that it lives, and what of its
 /// surroundings a connection has to know.
@@ -209,11 +215,13 @@ impl Client {
                     .recording
                     .as_ref()
                     .map(|recording| recording.begin(&self.model, self.talk, request, payload));
-                Source::Http(Box::new(endpoint.send(&self.model, body, taping).await?))
+                let sent = endpoint.send(&self.model, body, taping).await;
+                Source::Http(Box::new(sent.map_err(|error| explained(error, request))?))
             }
             Backend::Replayed(replay, options) => {
                 let played = replay.answer(&self.model, self.talk, request, payload)?;
-                Source::Http(Box::new(http::play(&self.model, played, options)?))
+                let played = http::play(&self.model, played, options);
+                Source::Http(Box::new(played.map_err(|error| explained(error, request))?))
             }
             Backend::Scripted(player) => Source::Scripted(player.send(request).await?),
         };
@@ -235,6 +243,37 @@ impl Client {
             Backend::Scripted(player) => player.finish(),
         }
     }
+}
+
+/// The error of a request that was refused without a word: some providers do so
+/// when the prompt is too long.
+fn explained(mut error: ModelError, request: &Request) -> ModelError {
+    let unexplained = error.kind == ModelErrorKind::InvalidRequest
+        && error.http_status == Some(400)
+        && error.message == NO_EXPLANATION;
+    if unexplained && text_bytes(request) >= LONG_PROMPT_BYTES {
+        error.kind = ModelErrorKind::ContextOverflow;
+    }
+    error
+}
+
+/// The bytes of text in the messages of a request.
+fn text_bytes(request: &Request) -> usize {
+    let content = request
+        .messages
+        .iter()
+        .map(|message| match message.as_ref() {
+            Message::User(message) => &message.content,
+            Message::Assistant(message) => &message.content,
+            Message::ToolResult(message) => &message.content,
+        });
+    let bytes = content.flatten().map(|block| match block {
+        Content::Text(text) => text.text.len(),
+        Content::Thinking(thinking) => thinking.thinking.len(),
+        Content::ToolCall(call) => call.arguments.to_string().len(),
+        Content::Image(_) => 0,
+    });
+    bytes.sum()
 }
 
 /// A reply that is being received.

@@ -48,6 +48,11 @@ impl Api {
         .find(|api| api.name() == name)
     }
 
+    /// Whether a session means this dialect by `name`, which may be pi's.
+    pub fn is_named(self, name: &str) -> bool {
+        self.name() == name || (self == Self::OpenaiChat && name == "openai-completions")
+    }
+
     pub(super) fn usual_base_url(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "https://api.anthropic.com",
@@ -183,6 +188,18 @@ pub struct Price {
     pub tiers: Vec<Tier>,
 }
 
+impl Price {
+    /// Whether nothing costs anything.
+    pub fn is_free(&self) -> bool {
+        let free = |prices: [f64; 4]| prices.iter().all(|price| *price == 0.0);
+        free([self.input, self.output, self.cache_read, self.cache_write])
+            && self
+                .tiers
+                .iter()
+                .all(|tier| free([tier.input, tier.output, tier.cache_read, tier.cache_write]))
+    }
+}
+
 /// The price of a whole call whose prompt is longer than a threshold.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -219,8 +236,9 @@ pub struct Quirks {
     pub thinking_format: ThinkingFormat,
     /// Thinking must be sent back as `reasoning_content`.
     pub echo_reasoning_content: bool,
-    /// There is a `prompt_cache_key`.
-    pub prompt_cache_key: bool,
+    /// Whether there is a `prompt_cache_key`; by default the Responses API has
+    /// one.
+    pub prompt_cache_key: Option<bool>,
     /// There is a `session_id`, which keeps a conversation where it is cached.
     pub session_id: bool,
     /// Requests go on to Anthropic: they take its marks of the prompt cache, and
@@ -339,6 +357,11 @@ impl Model {
             Some(Some(name)) => name,
             Some(None) | None => level.name(),
         }
+    }
+
+    /// Whether a call of it costs nothing, whatever its usage.
+    pub fn is_free(&self) -> bool {
+        self.price.as_ref().is_some_and(Price::is_free)
     }
 
     /// What `usage` costs; none when the price is unknown.

@@ -125,6 +125,8 @@ pub struct ModelError {
     pub request_id: Option<String>,
     /// How long the provider asks us to wait.
     pub retry_after: Option<Duration>,
+    /// The model's window in tokens, when an overflow says it.
+    pub context_window: Option<u64>,
     /// What to do about it, for people.
     pub hints: Vec<String>,
     /// Whether trying again is pointless although the kind is a passing one,
@@ -142,6 +144,7 @@ impl ModelError {
             message: cut(message.into(), MESSAGE_CHARS_MAX),
             request_id: None,
             retry_after: None,
+            context_window: None,
             hints: Vec::new(),
             permanent: false,
         }

@@ -7,11 +7,14 @@ use serde_json::Value;
 
 use crate::model::error::{ModelError, ModelErrorKind};
 
+/// The message of an answer without a body.
+pub(super) const NO_EXPLANATION: &str = "no explanation";
+
 /// A short, single-line form of a body that is no error object.
 pub(super) fn readable(body: &str) -> String {
     let body = body.trim();
     if body.is_empty() {
-        return "no explanation".to_owned();
+        return NO_EXPLANATION.to_owned();
     }
     if body.starts_with('<') {
         return "the answer is a web page, not an answer of a model".to_owned();
@@ -30,6 +33,8 @@ pub(super) struct Said {
     details: String,
     retry_after: Option<Duration>,
     request_id: Option<String>,
+    /// The window that llama.cpp states as a field.
+    window: Option<u64>,
 }
 
 /// `{"error": {"type", "code", "message"}}`, `{"error": "…"}`, `{"message": "…"}`
@@ -68,6 +73,7 @@ impl Said {
                 details: details_of(error.get("details")),
                 retry_after: retry_delay_of(error.get("details")),
                 request_id: None,
+                window: error.get("n_ctx").and_then(Value::as_u64),
             },
             Some(Value::String(message)) => Self {
                 message: Some(message.clone()),
@@ -99,6 +105,9 @@ impl Said {
         let mut error = ModelError::new(kind, message).with_code(self.code);
         error.retry_after = self.retry_after.filter(|_| error.is_retryable());
         error.request_id = self.request_id;
+        if kind == ModelErrorKind::ContextOverflow {
+            error.context_window = self.window.or_else(|| window_in(&error.message));
+        }
         error
     }
 
@@ -180,6 +189,39 @@ fn status_of(value: &Value) -> Option<u16> {
         Value::String(text) => text.parse().ok(),
         _ => None,
     }
+}
+
+/// The window that a message states in words: `maximum context length is 8192
+/// tokens`, `20777 tokens > 20000 maximum`.
+fn window_in(message: &str) -> Option<u64> {
+    const LEADS: &[&str] = &[
+        "maximum context length",
+        "maximum model length",
+        "model's context length",
+        "context length of only",
+        "context window of",
+        "context size",
+        "maximum input length",
+        "maximum prompt length",
+        "maximum number of tokens allowed",
+        "exceeds the limit of",
+        "max_num_tokens",
+        "max_seq_len",
+        "max_model_len",
+        "n_ctx",
+        " > ",
+    ];
+    let message = message.to_ascii_lowercase();
+    LEADS.iter().find_map(|lead| {
+        message.match_indices(lead).find_map(|(at, _)| {
+            let rest = message.get(at + lead.len()..)?;
+            let rest = rest.strip_prefix(" is").unwrap_or(rest);
+            let rest = rest.trim_start_matches([' ', ':', '=', '(', '`', '"', '\'', '>']);
+            let end = rest.find(|next: char| !next.is_ascii_digit() && next != ',');
+            let digits = rest.get(..end.unwrap_or(rest.len()))?;
+            digits.replace(',', "").parse().ok()
+        })
+    })
 }
 
 /// The wait that a message asks for in words: `Please try again in 1m30.5s`,

@@ -26,6 +26,7 @@ use super::record::Record;
 use super::repeat::RepeatGuard;
 use super::response::{Misfit, Response, ResponseSpec};
 use super::stop::{Answer, Stop};
+use super::windows::Windows;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
@@ -168,6 +169,7 @@ impl Engine {
             response,
             compaction: options.compaction,
             compactions: 0,
+            windows: Windows::default(),
             workbench: options.workbench.into(),
             working_copy: options.working_copy,
             record,

@@ -31,6 +31,7 @@ use super::response::Response;
 use super::stop::{Answer, Stop};
 use super::toolbox::ActiveTools;
 use super::turn;
+use super::windows::Windows;
 use super::workbench::Workbench;
 use super::working_copy::WorkingCopy;
 
@@ -51,6 +52,7 @@ pub(super) struct Engine {
     /// What final answers must be.
     pub(super) response: Response,
     pub(super) compaction: Compaction,
+    pub(super) windows: Windows,
     /// How often the conversation was compacted unasked.
     pub(super) compactions: u32,
     pub(super) workbench: Arc<Workbench>,
@@ -208,6 +210,11 @@ impl Engine {
         self.asking.client.model()
     }
 
+    /// The tokens of its window.
+    pub(super) fn window(&self) -> u64 {
+        self.windows.of(self.model())
+    }
+
     /// The system prompt of the next request.
     pub(super) fn system(&self) -> &str {
         self.system_override.as_deref().unwrap_or(&self.system)
@@ -295,7 +302,7 @@ impl Engine {
     /// How full the window is before anything is said: empty, or with the history
     /// that is gone on with.
     fn usage_at_start(&mut self) -> WindowUsage {
-        let max_tokens = self.model().context_window;
+        let max_tokens = self.window();
         let prompt_tokens = self.record.read(|store| {
             let mut messages = store.tree().messages().iter().rev();
             let newest = messages.find_map(|message| match message.as_ref() {

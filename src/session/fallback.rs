@@ -109,7 +109,7 @@ impl Turn<'_> {
     ) -> Result<bool, Stop> {
         let (tokens, steps) = (self.engine.context_tokens(), self.steps);
         let will_do = |engine: &Engine, model: &Model| {
-            let window = model.context_window;
+            let window = engine.windows.of(model);
             let tokens = match engine.may_compact() {
                 true => tokens.min(engine.compaction.tokens_max(window)),
                 false if tokens >= window => {
@@ -172,7 +172,11 @@ impl Engine {
         self.accounts.gate(NextCall {
             first,
             prompt_tokens,
-            output_tokens: self.sampling.max_output_tokens.min(model.max_output_tokens),
+            output_tokens: self
+                .sampling
+                .max_output_tokens
+                .min(model.max_output_tokens)
+                .min(self.windows.output_max(model, prompt_tokens)),
             model,
         })
     }

@@ -81,6 +81,7 @@ mod toolbox;
 mod transcript;
 mod tree;
 mod turn;
+mod windows;
 mod workbench;
 mod working_copy;
 

@@ -11,7 +11,7 @@ use crate::model::Request;
 use super::compact::Outcome;
 use super::estimate;
 use super::feed::Feed;
-use super::sample::{Sampled, Sampler};
+use super::sample::{Sampled, Sampler, unknown_cost};
 use super::stop::Stop;
 use super::turn::{StepPlan, Turn};
 
@@ -24,15 +24,7 @@ impl Turn<'_> {
         feed: &Feed,
     ) -> Result<Sampled, Stop> {
         match self.ask(plan, feed).await {
-            Err(stop) if stop.is_overflow() && self.engine.may_compact() => {
-                match self.compact(CompactReason::Overflow, feed).await? {
-                    Outcome::Done(_) => {
-                        self.fit(plan, feed).await?;
-                        self.ask(plan, feed).await
-                    }
-                    Outcome::Nothing | Outcome::Failed(_) => Err(stop),
-                }
-            }
+            Err(stop) if stop.is_overflow() => self.after_overflow(stop, plan, feed).await,
             Err(stop) => match self.engine.give_up_format(&stop) {
                 None => Err(stop),
                 Some(warning) => {
@@ -42,6 +34,32 @@ impl Turn<'_> {
             },
             Ok(sampled) => Ok(sampled),
         }
+    }
+
+    /// Takes a window for as large as the refusal says, makes the request fit
+    /// into it, and sends it once more.
+    async fn after_overflow(
+        &mut self,
+        stop: Stop,
+        plan: &mut StepPlan,
+        feed: &Feed,
+    ) -> Result<Sampled, Stop> {
+        let engine = &mut *self.engine;
+        let model = engine.asking.client.model();
+        let smaller = engine.windows.learn(model, &stop, plan.prompt_tokens);
+        // The prompt may be short enough, and only the reply that it left room for
+        // too long.
+        if !smaller || engine.is_near_window() {
+            if !engine.may_compact() {
+                return Err(stop);
+            }
+            match self.compact(CompactReason::Overflow, feed).await? {
+                Outcome::Done(_) => {}
+                Outcome::Nothing | Outcome::Failed(_) => return Err(stop),
+            }
+        }
+        self.fit(plan, feed).await?;
+        self.ask(plan, feed).await
     }
 
     async fn ask(&mut self, plan: &StepPlan, feed: &Feed) -> Result<Sampled, Stop> {
@@ -119,7 +137,7 @@ impl Turn<'_> {
         feed.send(EventKind::ConversationUsage(ConversationUsage {
             usage: WindowUsage {
                 use_tokens: booked.total_tokens(),
-                max_tokens: model.context_window,
+                max_tokens: engine.window(),
                 prompt_tokens: booked.prompt_tokens(),
             },
             totals: engine.accounts.totals(),
@@ -144,11 +162,12 @@ impl Turn<'_> {
             ..Usage::default()
         };
         usage.cost = engine.model().cost(&usage).unwrap_or_default();
-        if engine.accounts.book_estimate(&usage) {
+        let model = engine.asking.client.model();
+        if engine.accounts.book_estimate(&usage, model) {
             let message = format!(
-                "{} does not say how many tokens a reply used: the budgets count an estimate, \
-                 the cost is unknown",
-                engine.model().full_id()
+                "{} does not say how many tokens a reply used: the budgets count an estimate{}",
+                model.full_id(),
+                unknown_cost(model)
             );
             feed.warn("usage_missing", message).await;
         }
@@ -157,7 +176,8 @@ impl Turn<'_> {
 
     /// The reply's cost; none when the price or the usage is unknown.
     pub(super) fn cost(&self, sampled: &Sampled) -> Option<f64> {
-        let priced = self.engine.model().price.is_some();
-        (priced && sampled.usage_known).then_some(sampled.message.usage.cost.total)
+        let model = self.engine.model();
+        let known = (model.price.is_some() && sampled.usage_known) || model.is_free();
+        known.then_some(sampled.message.usage.cost.total)
     }
 }

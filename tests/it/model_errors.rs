@@ -1,5 +1,7 @@
 //! Which kind of error a status and a provider's words stand for.
 
+use serde_json::{Value, json};
+
 use agent::model::{ModelError, ModelErrorKind, body_error, http_error, says_overflow};
 
 fn check(status: u16, body: &str, expect: ModelErrorKind) {
@@ -118,6 +120,9 @@ fn overflow_phrases() {
         "context length exceeded",
         "too many tokens in the prompt",
         "token limit exceeded",
+        "The sum of prompt length (9351.0), query length (0) should not exceed max_num_tokens (8192)",
+        "Prompt length (200) exceeds maximum input length (100). Set log level to info",
+        "default_max_tokens (-100) should be greater than 0",
     ] {
         assert!(says_overflow(text), "{text}");
     }
@@ -213,4 +218,52 @@ fn the_status_is_said_once() {
     // Inside a stream it still tells what kind of an error it is.
     let error = body_error(r#"{"error":{"code":"429","message":"Slow down."}}"#);
     assert_eq!(error.kind, ModelErrorKind::RateLimited);
+}
+
+#[test]
+fn the_window_that_an_overflow_states() {
+    let window = |body: &Value| http_error(400, &body.to_string()).context_window;
+    let message = |text: &str| json!({"error": {"message": text}});
+    for (text, expect) in [
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (1000 in the messages, 8000 in the completion).",
+            Some(8_192),
+        ),
+        (
+            "prompt is too long: 20777 tokens > 20000 maximum",
+            Some(20_000),
+        ),
+        (
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens",
+            Some(131_072),
+        ),
+        (
+            "The input token count (1196265) exceeds the maximum number of tokens allowed (1,048,575)",
+            Some(1_048_575),
+        ),
+        (
+            "The sum of prompt length (9351.0), query length (0) should not exceed max_num_tokens (8192)",
+            Some(8_192),
+        ),
+        (
+            "the request exceeds the available context size (4096)",
+            Some(4_096),
+        ),
+        (
+            "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000",
+            Some(200_000),
+        ),
+        ("Please reduce the length of the messages", None),
+    ] {
+        assert_eq!(window(&message(text)), expect, "{text}");
+    }
+    let fields = json!({"error": {"code": 400, "type": "exceed_context_size_error",
+        "message": "the request exceeds the available context size, try increasing it",
+        "n_prompt_tokens": 9_000, "n_ctx": 8_192}});
+    assert_eq!(window(&fields), Some(8_192));
+    assert_eq!(
+        window(&message("unknown field n_ctx 8192")),
+        None,
+        "not an overflow"
+    );
 }

@@ -357,7 +357,9 @@ impl AnthropicDecoder {
                 *field = value;
             }
         }
-        if self.counted == (true, true) {
+        // No request has an empty prompt: a count of zero is a server that does
+        // not count.
+        if self.counted == (true, true) && self.usage.prompt_tokens() > 0 {
             events.push_back(StreamEvent::Usage(self.usage));
         }
     }

@@ -131,7 +131,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
             .temperature
             .filter(|_| quirks.temperature != Some(false)),
         store: (quirks.store != Some(false)).then_some(false),
-        prompt_cache_key: quirks.prompt_cache_key.then_some(&request.session_id),
+        prompt_cache_key: (quirks.prompt_cache_key == Some(true)).then_some(&request.session_id),
         session_id: quirks.session_id.then_some(&request.session_id),
         thinking: thinking(model, request.thinking),
         response_format: response_schema::chat(request),

@@ -200,7 +200,7 @@ fn head<'a>(model: &'a Model, request: &'a Request) -> Head<'a> {
         prompt_cache_key: request
             .session_id
             .get(..ID_CHARS_MAX.min(request.session_id.len()))
-            .filter(|key| !key.is_empty()),
+            .filter(|key| !key.is_empty() && model.quirks.prompt_cache_key != Some(false)),
         parallel_tool_calls: (!tools.is_empty()).then_some(true),
         text: response_schema::responses(request),
         tools: tools

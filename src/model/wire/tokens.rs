@@ -23,11 +23,15 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Tells the usage, when prompt and output are known.
+    /// Reports the usage, when prompt and output are known. No request has an
+    /// empty prompt: a count of zero is a server that does not count.
     pub(super) fn tell(self, events: &mut Events) {
         let (Some(prompt), Some(output)) = (count(self.prompt), count(self.output)) else {
             return;
         };
+        if prompt == 0 {
+            return;
+        }
         let cache_read = count(self.cache_read).unwrap_or(0).min(prompt);
         let cache_write = count(self.cache_write)
             .unwrap_or(0)

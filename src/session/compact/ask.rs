@@ -23,6 +23,12 @@ use super::summary::{self, SummaryRequest};
 /// Why no summary is asked for.
 pub(super) const NO_BUDGET: &str = "the budget has no room for a summary";
 
+/// Why there is none in the end.
+pub(super) const TOO_LONG: &str = "the question for a summary is too long for the model's window";
+
+/// How often a question for a summary is made shorter.
+const SHORTER_MAX: u32 = 3;
+
 /// What the calls for a summary used.
 #[derive(Default)]
 pub(super) struct Spent {
@@ -45,11 +51,34 @@ pub(super) enum NoSummary {
     Stop(Stop),
     /// The conversation can be shortened without one.
     Unusable(String),
+    /// The question was too long for the window, which is known better now.
+    TooLong,
 }
 
 impl Engine {
+    /// The model's summary; when its window turns out to be smaller, one of a
+    /// plan for the smaller window.
+    pub(super) async fn summary_that_fits(
+        &mut self,
+        outline: &mut Outline,
+        wanted: &Wanted<'_>,
+        spent: &mut Spent,
+    ) -> Result<String, NoSummary> {
+        for _ in 0..SHORTER_MAX {
+            match self.write_summary(outline, wanted, spent).await {
+                Err(NoSummary::TooLong) => {
+                    let tokens_before = outline.tokens_before;
+                    *outline = self.outline(wanted);
+                    outline.tokens_before = tokens_before;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.write_summary(outline, wanted, spent).await
+    }
+
     /// The model's summary, whole.
-    pub(super) async fn write_summary(
+    async fn write_summary(
         &mut self,
         outline: &Outline,
         wanted: &Wanted<'_>,
@@ -101,6 +130,10 @@ impl Engine {
             let client = self.asking.client.clone();
             match self.ask_of(&client, question, wanted).await {
                 Ok(sampled) => return self.take_summary(&sampled, client.model(), question, spent),
+                // A shorter question may do.
+                Err(stop) if self.learn_from(&stop, &client, question) => {
+                    return Err(NoSummary::TooLong);
+                }
                 Err(stop) => {
                     let others = self.fall_back(&stop, room_for(question), wanted.feed);
                     if !others.await.map_err(NoSummary::Stop)? {
@@ -111,15 +144,28 @@ impl Engine {
         }
     }
 
+    /// Learns the window of a model that refused a question; returns whether it
+    /// is smaller than assumed.
+    fn learn_from(&mut self, stop: &Stop, client: &Client, question: &SummaryRequest) -> bool {
+        let tokens = text_tokens(&question.text);
+        self.windows.learn(client.model(), stop, tokens)
+    }
+
     /// The model that writes a summary.
     pub(super) fn writer(&self, question: &SummaryRequest) -> &Model {
         let small = self.small_for(question);
         small.unwrap_or(&self.asking.client).model()
     }
 
+    /// Whether a model can take a question whole.
+    fn fits(&self, question: &SummaryRequest, model: &Model) -> bool {
+        let answer = question.output_tokens.min(model.max_output_tokens);
+        text_tokens(&question.text).saturating_add(answer) <= self.windows.of(model)
+    }
+
     fn small_for(&self, question: &SummaryRequest) -> Option<&Client> {
         let small = self.small.as_ref();
-        small.filter(|small| fits(question, small.model()))
+        small.filter(|small| self.fits(question, small.model()))
     }
 
     /// Whether there is money and room for such calls of `model`.
@@ -199,8 +245,8 @@ impl Engine {
                 ..Usage::default()
             };
             usage.cost = model.cost(&usage).unwrap_or_default();
-            self.accounts.book_aside_estimate(&usage);
-            ModelUsed::reply(&Usage::default(), None)
+            self.accounts.book_aside_estimate(&usage, model);
+            ModelUsed::reply(&Usage::default(), model.is_free().then_some(0.0))
         };
         let known = spent.models.entry(model.full_id()).or_default();
         known.add(&used);
@@ -208,17 +254,11 @@ impl Engine {
     }
 }
 
-/// Whether a model can take a question whole.
-fn fits(question: &SummaryRequest, model: &Model) -> bool {
-    let answer = question.output_tokens.min(model.max_output_tokens);
-    text_tokens(&question.text).saturating_add(answer) <= model.context_window
-}
-
 /// Whether a model can be asked a question, and why not.
 fn room_for(question: &SummaryRequest) -> impl Fn(&Engine, &Model) -> Result<(), String> {
     |engine, model| {
         let prompt_tokens = text_tokens(&question.text);
-        if !fits(question, model) {
+        if !engine.fits(question, model) {
             return Err("its window is too small for what it should summarise".to_owned());
         }
         match engine.affords(model, prompt_tokens, question.output_tokens) {

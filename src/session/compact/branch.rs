@@ -13,7 +13,7 @@ use crate::session::interrupt::Interrupt;
 use crate::session::refusal::SessionError;
 use crate::store::{EntryId, EntryKind, SessionTree};
 
-use super::ask::{NO_BUDGET, NoSummary, Spent};
+use super::ask::{NO_BUDGET, NoSummary, Spent, TOO_LONG};
 use super::files::TouchedFiles;
 use super::run::Wanted;
 use super::summary;
@@ -44,7 +44,7 @@ impl Engine {
         instructions: Option<&str>,
         interrupt: &Interrupt,
     ) -> Result<EntryKind, SessionError> {
-        let window = self.model().context_window;
+        let window = self.window();
         let reserve = self.compaction.reserve_in(window);
         let room = self.compaction.question_room(window);
         let mut question = summary::branch_request(left, instructions, reserve, room);
@@ -77,6 +77,7 @@ impl Engine {
         let asked = asked.map_err(|no| match no {
             NoSummary::Stop(stop) => stop.into(),
             NoSummary::Unusable(why) => SessionError::NotSummarised(why),
+            NoSummary::TooLong => SessionError::NotSummarised(TOO_LONG.to_owned()),
         });
         let total = spent.total();
         feed.send(EventKind::BranchSummary(event::BranchSummary {

@@ -15,7 +15,7 @@ use crate::session::interrupt::Interrupt;
 use crate::session::stop::Stop;
 use crate::store::{EntryId, EntryKind, StoreError};
 
-use super::ask::{NoSummary, Spent};
+use super::ask::{NoSummary, Spent, TOO_LONG};
 use super::fallback::{Form, Goal, Shortened, shorten};
 use super::plan::CompactionPlan;
 use super::summary::SummaryRequest;
@@ -55,7 +55,7 @@ pub struct Compacted {
 pub(super) struct Outline {
     pub(super) plan: CompactionPlan,
     goal: Goal,
-    tokens_before: u64,
+    pub(super) tokens_before: u64,
     /// The estimate of the same context, which others are compared with.
     pub(super) estimate_before: u64,
     pub(super) requests: Vec<SummaryRequest>,
@@ -69,7 +69,7 @@ impl Engine {
 
     /// Whether the next request would come too near the window.
     pub(in crate::session) fn is_near_window(&mut self) -> bool {
-        let window = self.model().context_window;
+        let window = self.window();
         self.context_tokens() > self.compaction.tokens_max(window)
     }
 
@@ -108,7 +108,7 @@ impl Engine {
         &mut self,
         wanted: &Wanted<'_>,
     ) -> Result<Outcome, Stop> {
-        let outline = self.outline(wanted);
+        let mut outline = self.outline(wanted);
         if !self.can_shorten(&outline, wanted.reason) {
             return Ok(Outcome::Nothing);
         }
@@ -121,7 +121,7 @@ impl Engine {
         };
         wanted.feed.send(EventKind::CompactStart(start)).await;
         let mut spent = Spent::default();
-        let outcome = self.work(&outline, wanted, &mut spent).await;
+        let outcome = self.work(&mut outline, wanted, &mut spent).await;
         let total = spent.total();
         let done = match &outcome {
             Ok(Outcome::Done(done)) => Some(done),
@@ -157,9 +157,9 @@ impl Engine {
     }
 
     /// What is to be done, and what it must reach.
-    fn outline(&mut self, wanted: &Wanted<'_>) -> Outline {
+    pub(super) fn outline(&mut self, wanted: &Wanted<'_>) -> Outline {
         let model = self.model();
-        let (window, answer) = (model.context_window, model.max_output_tokens);
+        let (window, answer) = (self.window(), model.max_output_tokens);
         let counted = self.context_tokens();
         let fixed_tokens = self.context.fixed();
         let settings = &self.compaction;
@@ -218,7 +218,7 @@ impl Engine {
     /// From the question to the entry.
     async fn work(
         &mut self,
-        outline: &Outline,
+        outline: &mut Outline,
         wanted: &Wanted<'_>,
         spent: &mut Spent,
     ) -> Result<Outcome, Stop> {
@@ -236,15 +236,19 @@ impl Engine {
         let from_hook = by_hook.is_some().then_some(true);
         let asked = match by_hook {
             Some(text) => Ok(text),
-            None => self.write_summary(outline, wanted, spent).await,
+            None => self.summary_that_fits(outline, wanted, spent).await,
         };
         let (written, problem) = match asked {
             Ok(text) => (Some(text), None),
             Err(NoSummary::Stop(stop)) => return Err(stop),
+            Err(NoSummary::TooLong) if wanted.reason == CompactReason::Manual => {
+                return Ok(Outcome::Failed(TOO_LONG.to_owned()));
+            }
             Err(NoSummary::Unusable(why)) if wanted.reason == CompactReason::Manual => {
                 return Ok(Outcome::Failed(why));
             }
             Err(NoSummary::Unusable(why)) => (None, Some(why)),
+            Err(NoSummary::TooLong) => (None, Some(TOO_LONG.to_owned())),
         };
         let Some(short) = self.shortened(outline, written.as_deref()) else {
             return Ok(Outcome::Failed(problem.unwrap_or_else(|| {
@@ -291,7 +295,7 @@ impl Engine {
         feed.send(EventKind::ConversationUsage(ConversationUsage {
             usage: WindowUsage {
                 use_tokens: tokens,
-                max_tokens: self.model().context_window,
+                max_tokens: self.window(),
                 prompt_tokens: tokens,
             },
             totals: self.accounts.totals(),
