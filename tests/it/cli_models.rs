@@ -151,7 +151,7 @@ fn the_document_says_everything_and_keeps_its_schema() {
                 "adaptive_thinking": false, "temperature": null, "developer_role": false,
                 "max_tokens_field": "max_tokens", "reasoning_effort": null, "store": false,
                 "thinking_format": "openai", "echo_reasoning_content": false,
-                "prompt_cache_key": false, "session_id": false, "relays_anthropic": false,
+                "prompt_cache_key": null, "session_id": false, "relays_anthropic": false,
                 "nine_letter_ids": false, "strict_tools": null, "structured_output": null,
             },
             "key": {"needed": true, "present": false, "sources": ["HOUSE_KEY"]},

@@ -309,6 +309,23 @@ fn reasoning_goes_back_where_it_must() {
 }
 
 #[test]
+fn a_session_of_pi_names_the_chat_dialect_in_its_own_way() {
+    let deepseek = model("deepseek/deepseek-flash");
+    let mut said = reply(
+        &deepseek,
+        vec![thinking("hm", None, false), Content::text("a")],
+    );
+    if let Message::Assistant(said) = &mut said {
+        said.api = "openai-completions".to_owned();
+    }
+    let sent = body(&deepseek, &request(vec![user("go"), said, user("more")]));
+    assert_eq!(
+        sent["messages"][2],
+        json!({"role": "assistant", "content": "a", "reasoning_content": "hm"})
+    );
+}
+
+#[test]
 fn a_conversation_of_another_model_is_made_to_fit() {
     let chat = model("groq/openai/gpt-oss-120b");
     let sonnet = model("claude-sonnet-4-5");

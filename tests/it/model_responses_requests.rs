@@ -126,6 +126,9 @@ fn small_things_of_the_request() {
     for field in ["tools", "parallel_tool_calls", "instructions"] {
         assert_eq!(sent[field], Value::Null, "{field}");
     }
+    let mut without = gpt();
+    without.quirks.prompt_cache_key = Some(false);
+    assert_eq!(body(&without, &plain)["prompt_cache_key"], Value::Null);
     // A session id that no cut can shorten, a larger cap than the model has.
     plain.session_id = "ü".repeat(40) + "x";
     plain.max_output_tokens = u64::MAX;

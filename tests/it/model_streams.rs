@@ -293,6 +293,8 @@ fn chat_usage_that_makes_no_sense_is_not_known() {
     for usage in [
         r#"{"choices":[],"usage":{"prompt_tokens":-1,"completion_tokens":5}}"#,
         r#"{"choices":[],"usage":null}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":7}}"#,
     ] {
         let (events, _) = decode(&chat(), &[lines(&[text, usage, "[DONE]"]).as_bytes()]);
         assert!(
@@ -366,4 +368,57 @@ fn anthropic_stop_reasons() {
         kind(&anthropic(), &with("model_context_window_exceeded")),
         ModelErrorKind::ContextOverflow
     );
+}
+
+#[test]
+fn a_usage_of_zero_for_a_prompt_is_not_known() {
+    let usage = |input: u64| json!({"input_tokens": input, "output_tokens": 0});
+    let stream = |input: u64| {
+        let start =
+            json!({"type": "message_start", "message": {"model": "m", "usage": usage(input)}});
+        let delta = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 3}});
+        let stop = json!({"type": "message_stop"});
+        [start, delta, stop]
+            .map(|event| {
+                format!(
+                    "event: {}\ndata: {event}\n\n",
+                    event["type"].as_str().unwrap_or_default()
+                )
+            })
+            .concat()
+    };
+    let counts = |input: u64| {
+        let (events, outcome) = decode(&anthropic(), &[stream(input).as_bytes()]);
+        assert_eq!(outcome, Ok(()));
+        events
+            .iter()
+            .any(|event| matches!(event, StreamEvent::Usage(_)))
+    };
+    assert!(!counts(0));
+    assert!(counts(5));
+}
+
+#[test]
+fn control_characters_in_strings_of_arguments_are_repaired() {
+    let call = |arguments: &str| {
+        let function = json!({"name": "write", "arguments": arguments});
+        let delta = json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "a", "function": function}]}}]});
+        let message = assemble(&chat(), &lines(&[&delta.to_string(), "[DONE]"])).expect("whole");
+        message["content"][0].clone()
+    };
+    let repaired = call("{\n\t\"text\": \"one\ntwo\tthree \\\" \\\\\", \"more\": \"\r\n\u{1}\"\n}");
+    assert_eq!(
+        repaired["arguments"],
+        json!({"text": "one\ntwo\tthree \" \\", "more": "\r\n\u{1}"})
+    );
+    assert_eq!(repaired["invalidArguments"], Value::Null);
+    for unclear in [
+        "{\"text\": \"one\ntwo}",
+        "{\"text\": \"say \"one\n\" to it\"}",
+        "{\"text\": \"one\ntwo\"} {}",
+        "{\"text\": \"a backslash \\\n before a line break\"}",
+    ] {
+        assert_eq!(call(unclear)["invalidArguments"], unclear);
+    }
 }

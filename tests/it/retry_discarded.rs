@@ -6,7 +6,7 @@
 use agent::session::Stop;
 use serde_json::{Value, json};
 
-use crate::support::cli::Output;
+use crate::support::cli::{Cli, Output};
 use crate::support::dialect::{ANTHROPIC, CHAT, Dialect, told};
 use crate::support::reply::{Action, Reply, sse};
 use crate::support::server::ModelServer;
@@ -154,4 +154,31 @@ fn bytes_that_are_no_text_are_replaced_and_told() {
     assert_eq!(output.stdout, "Half a \u{fffd} here.\n");
     let codes = warnings(&output);
     assert!(codes.contains(&json!("text_replaced")), "{codes:?}");
+}
+
+#[test]
+fn a_price_of_zero_stays_zero_after_a_broken_stream() {
+    let providers = "version: 1\nproviders:\n  house:\n    api: openai-chat\n    \
+                     base_url: URL\n    api_key_env: MINE\n    models:\n      \
+                     m: {price: {input: 0, output: 0}}\n";
+    let answer = (CHAT.text)("The answer is free, as before.");
+    let half = answer.clone().first(answer.find("as before"));
+    let server = ModelServer::start([half, answer]);
+    let task = "version: 1\nprompt: x\nsettings: {model: house/m}\nretry: {base_delay: 1ms}\n";
+    let cli = Cli::new();
+    let providers = providers.replace("URL", &server.url());
+    let file = cli.home().join(".config/agent/providers.yaml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, providers).unwrap();
+    let output = cli
+        .file("task.yaml", task)
+        .env("MINE", "a key")
+        .args(["run", "task.yaml", "--quiet", "--run-dir", "run"])
+        .run();
+    server.finish();
+    assert_eq!(output.result()["costUsd"], 0.0);
+    let discarded = told(&output, "reply:discarded");
+    assert_eq!(discarded[0]["costUsd"], 0.0);
+    let message = told(&output, "warning")[0]["message"].to_string();
+    assert!(!message.contains("cost"), "{message}");
 }

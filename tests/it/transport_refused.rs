@@ -331,3 +331,28 @@ fn a_filter_of_the_provider_leaves_the_task_undone() {
         assert_eq!(retries(&output), []);
     }
 }
+
+/// Cerebras says nothing of a prompt that is too long.
+#[test]
+fn a_refusal_without_a_body_is_an_overflow_after_a_long_prompt() {
+    for (words, code, reason, kind) in [
+        (30_000, 1, "incomplete", "context_overflow"),
+        (300, 78, "config", "invalid_request"),
+    ] {
+        for dialect in BOTH {
+            let server = ModelServer::start([status(400)]);
+            let prompt = format!("prompt={}", "x".repeat(words));
+            let output = dialect
+                .task(&server.url(), "compaction: {enabled: false}\n")
+                .args(["--set", &prompt])
+                .expect_code(code)
+                .run();
+            let result = output.result();
+            assert_eq!(
+                (&result["reason"], &result["error"]["code"]),
+                (&json!(reason), &json!(kind))
+            );
+            server.finish();
+        }
+    }
+}
