@@ -8,6 +8,7 @@
 mod reason;
 mod result;
 mod run;
+mod schema;
 mod session;
 mod tool;
 mod tree;
@@ -23,6 +24,7 @@ pub use result::{
 pub use run::{
     Diff, Heartbeat, JobEnd, JobStart, LimitKind, LimitReached, RunEnd, RunStart, Warning,
 };
+pub use schema::published;
 pub use session::{
     CallSummary, ConversationUsage, ErrorDetail, Interrupted, InterruptedBy, MessageComplete,
     MessageSource, ReplyDiscarded, RetryEnd, RetrySource, RetryStart, SandboxReport, SessionError,

@@ -4,7 +4,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::event::{Event, ResultDocument};
+use crate::event::{Event, ResultDocument, published};
 
 /// The schema of one line of the event log (JSON Schema 2020-12).
 pub fn event_schema() -> Value {
@@ -35,16 +35,19 @@ pub fn event_schema() -> Value {
             ]
         }),
     );
-    schema
+    published(schema)
 }
 
 /// The schema of `result.json` and of `--output-format json` (JSON Schema 2020-12).
 pub fn result_schema() -> Value {
-    SchemaSettings::draft2020_12()
+    let generator = SchemaSettings::draft2020_12()
         .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<ResultDocument>()
-        .to_value()
+        .into_generator();
+    published(
+        generator
+            .into_root_schema_for::<ResultDocument>()
+            .to_value(),
+    )
 }
 
 /// Every free text of a payload may be a reference.

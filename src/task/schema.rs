@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use crate::event::published;
 use crate::model::ProvidersFile;
 use crate::task::file::TaskFile;
 
@@ -20,13 +21,13 @@ static PROVIDERS: LazyLock<Value> = LazyLock::new(|| {
 
 /// The JSON Schema (draft 2020-12) of task files, as `agent schema task` prints it.
 pub fn schema() -> Value {
-    TASK.clone()
+    published(TASK.clone())
 }
 
 /// The JSON Schema (draft 2020-12) of files of providers, as `agent schema
 /// providers` prints it.
 pub fn providers_schema() -> Value {
-    PROVIDERS.clone()
+    published(PROVIDERS.clone())
 }
 
 /// What a kind of file may hold, and what people call it.

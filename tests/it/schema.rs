@@ -143,3 +143,120 @@ fn the_schema_refuses_what_is_no_event() {
         assert!(schemas.validate(&document, index).is_err(), "{document}");
     }
 }
+
+/// Every document that `agent schema` prints, with its name.
+fn all_schemas() -> Vec<(&'static str, Value)> {
+    let names = ["task", "providers", "events", "result", "models", "doctor"];
+    let print = |name| {
+        let printed = Cli::new().args(["schema", name]).run().stdout;
+        (name, serde_json::from_str(&printed).unwrap())
+    };
+    names.map(print).into()
+}
+
+/// What a validator such as ajv refuses in its strict mode: keywords and formats
+/// that are not of the standard.
+fn unknown_words(schema: &Value, path: &str, found: &mut Vec<String>) {
+    const SCHEMAS: &[&str] = &["$defs", "properties", "patternProperties"];
+    const KNOWN: &[&str] = &[
+        "$schema",
+        "$ref",
+        "title",
+        "description",
+        "type",
+        "required",
+        "items",
+        "prefixItems",
+        "additionalProperties",
+        "propertyNames",
+        "minProperties",
+        "maxProperties",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "contains",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "enum",
+        "const",
+        "default",
+        "examples",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentRequired",
+        "dependentSchemas",
+        "unevaluatedProperties",
+        "deprecated",
+    ];
+    let Some(fields) = schema.as_object() else {
+        for (at, item) in schema.as_array().into_iter().flatten().enumerate() {
+            unknown_words(item, &format!("{path}/{at}"), found);
+        }
+        return;
+    };
+    for (name, value) in fields {
+        let path = format!("{path}/{name}");
+        if SCHEMAS.contains(&name.as_str()) {
+            for (name, schema) in value.as_object().unwrap() {
+                unknown_words(schema, &format!("{path}/{name}"), found);
+            }
+        } else if !KNOWN.contains(&name.as_str()) {
+            found.push(path);
+        } else if !["enum", "const", "default", "examples"].contains(&name.as_str()) {
+            unknown_words(value, &path, found);
+        }
+    }
+}
+
+#[test]
+fn the_schemas_are_in_the_words_of_the_standard_alone() {
+    for (name, schema) in all_schemas() {
+        let mut found = Vec::new();
+        unknown_words(&schema, name, &mut found);
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn bounds_stand_for_the_formats_of_numbers() {
+    let (_, result) = all_schemas().swap_remove(3);
+    let code = &result["properties"]["exitCode"];
+    assert_eq!(
+        (&code["minimum"], &code["maximum"]),
+        (&json!(0), &json!(255))
+    );
+    let turns = &result["properties"]["turns"];
+    assert_eq!(turns["maximum"], u32::MAX);
+    let (_, task) = all_schemas().swap_remove(0);
+    let error = boon_error(
+        &task,
+        &json!({"version": 1, "prompt": "x", "limits": {"max_turns": -1}}),
+    );
+    assert!(error.is_some(), "a number below its bound");
+}
+
+fn boon_error(schema: &Value, document: &Value) -> Option<String> {
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler
+        .add_resource("mem:///schema.json", schema.clone())
+        .unwrap();
+    let index = compiler
+        .compile("mem:///schema.json", &mut schemas)
+        .unwrap();
+    schemas
+        .validate(document, index)
+        .err()
+        .map(|error| error.to_string())
+}

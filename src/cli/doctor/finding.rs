@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::event::published;
 use crate::report::{Style, neutral};
 use crate::secret::Redactor;
 
@@ -186,9 +187,10 @@ impl DoctorDocument {
 
 /// The schema of the document (JSON Schema 2020-12).
 pub(in crate::cli) fn schema() -> Value {
-    SchemaSettings::draft2020_12()
+    let schema = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<DoctorDocument>()
-        .to_value()
+        .to_value();
+    published(schema)
 }

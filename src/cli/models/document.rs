@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::event::published;
 use crate::model::{self, Catalog, Model, Price, Quirks, Source, ThinkingLevel};
 use crate::run::Environment;
 
@@ -188,9 +189,10 @@ fn entry(model: Model, keys: &mut Keys<'_>) -> ModelEntry {
 
 /// The schema of the document (JSON Schema 2020-12).
 pub(in crate::cli) fn schema() -> Value {
-    SchemaSettings::draft2020_12()
+    let schema = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<ModelsDocument>()
-        .to_value()
+        .to_value();
+    published(schema)
 }
