@@ -39,6 +39,20 @@ const KERNEL: &[&str] = &[
 /// The command of our own program that passes on.
 const FORWARD: &str = "sandbox-forward";
 
+/// The program that makes the namespaces.
+///
+/// # Errors
+/// In words, when it is not installed.
+pub fn program() -> Result<&'static Path, String> {
+    let program = PROGRAMS.iter().map(Path::new).find(|path| path.is_file());
+    program.ok_or_else(|| {
+        format!(
+            "bubblewrap is not installed: there is no {}",
+            PROGRAMS.join(" or ")
+        )
+    })
+}
+
 /// A command line that puts what follows it into namespaces.
 #[derive(Debug)]
 pub(super) struct Bubble {
@@ -61,13 +75,7 @@ impl Bubble {
         network: &Network,
         filters: &[BpfProgram],
     ) -> Result<Self, String> {
-        let program = PROGRAMS.iter().map(Path::new).find(|path| path.is_file());
-        let program = program.ok_or_else(|| {
-            format!(
-                "bubblewrap is not installed: there is no {}",
-                PROGRAMS.join(" or ")
-            )
-        })?;
+        let program = program()?;
         let mut args = arguments(places, grounds, network);
         let mut forwarder = Vec::new();
         if matches!(network, Network::Hosts(_)) {
@@ -75,7 +83,7 @@ impl Bubble {
         }
         args.one("--remount-ro", "/");
         Ok(Self {
-            program: program.to_path_buf(),
+            program: program.to_owned(),
             args: args.0,
             filters: filters.iter().map(filter::bytes).collect(),
             forwarder,

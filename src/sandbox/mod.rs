@@ -44,6 +44,7 @@ use landlock::Bonds;
 use proxy::RecentRefusals;
 use records::Records;
 
+pub use bubblewrap::program as bubblewrap_program;
 pub use environment::environment;
 pub use landlock::landlock_version;
 pub use options::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOptions, TierChoice};

@@ -430,3 +430,24 @@ fn a_repository_is_asked_without_running_what_it_names() {
     assert_eq!(somebody["status"], "ok", "{somebody}");
     assert!(!workspace.exists("ran"));
 }
+
+#[test]
+fn a_bubblewrap_that_the_sandbox_does_not_use_is_none() {
+    let cli = plain(REPLIES, "");
+    let bin = tempfile::tempdir().unwrap();
+    let fake = bin.path().join("bwrap");
+    std::fs::write(&fake, "#!/bin/sh\necho bubblewrap 9.9.9\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&fake, executable).unwrap();
+    let mut path = bin.path().as_os_str().to_owned();
+    path.push(":");
+    path.push(crate::support::cli::path());
+    let args = ["doctor", "task.yaml", "--output-format", "json"];
+    let cli = cli.env("PATH", path).args(args);
+    let done = without_bubblewrap(&cli);
+    let document = document(&String::from_utf8(done.stdout).unwrap());
+    assert_eq!(check(&document, "bubblewrap")["status"], "warning");
+    let real = self::document(&cli.run().stdout);
+    let found = check(&real, "bubblewrap")["found"].as_str().unwrap();
+    assert!(!found.contains("9.9.9"), "{found}");
+}

@@ -173,7 +173,10 @@ fn a_compaction_that_fails_says_why_and_leaves_the_session_as_it_was() {
             .run();
         assert!(done.stderr.contains(expect), "{expect}: {}", done.stderr);
         assert_eq!(done.stdout, "", "{expect}");
-        let tree = Store::read(&done.cwd().join("orchard.jsonl")).unwrap();
+        let file = done.cwd().join("orchard.jsonl");
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert!(kept == ORCHARD, "{expect}: the file is as it was");
+        let tree = Store::read(&file).unwrap();
         assert_eq!(tree.messages().len(), 38, "{expect}");
         goes_on_as_before(&tree);
     }

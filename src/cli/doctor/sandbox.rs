@@ -2,6 +2,7 @@
 //! and what the machine has of what tiers are made of.
 
 use std::fs;
+use std::path::Path;
 
 use crate::run::probe;
 use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier};
@@ -19,7 +20,7 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     let (namespaces, landlock, bubblewrap) = tokio::join!(
         sandbox::works(Tier::Namespaces),
         sandbox::works(Tier::Landlock),
-        probe::ask(&["bwrap", "--version"], cwd, &env, TIMEOUT),
+        bubblewrap(cwd, &env),
     );
     let can_unshare = namespaces.is_ok();
     let works = [(Tier::Namespaces, namespaces), (Tier::Landlock, landlock)];
@@ -28,12 +29,22 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
         landlock_rules(sandbox::landlock_version()),
         user_namespaces(can_unshare),
         seccomp(),
-        match bubblewrap {
-            Ok(said) if said.well => Finding::ok("bubblewrap", said.line()),
-            Ok(said) => Finding::warning("bubblewrap", said.line(), BUBBLEWRAP),
-            Err(error) => Finding::warning("bubblewrap", error, BUBBLEWRAP),
-        },
+        bubblewrap,
     ]
+}
+
+/// The bubblewrap that the sandbox uses: another one on `PATH` is of no use to it.
+async fn bubblewrap(cwd: &Path, env: &[(String, String)]) -> Finding {
+    const NAME: &str = "bubblewrap";
+    let program = match sandbox::bubblewrap_program() {
+        Ok(program) => program.display().to_string(),
+        Err(error) => return Finding::warning(NAME, error, BUBBLEWRAP),
+    };
+    match probe::ask(&[&program, "--version"], cwd, env, TIMEOUT).await {
+        Ok(said) if said.well => Finding::ok(NAME, said.line()),
+        Ok(said) => Finding::warning(NAME, said.line(), BUBBLEWRAP),
+        Err(error) => Finding::warning(NAME, error, BUBBLEWRAP),
+    }
 }
 
 /// What commands of a task with these options are kept in by, when of each tier

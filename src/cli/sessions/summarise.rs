@@ -1,11 +1,15 @@
 //! Compacts a kept session: opens it, asks the model, tells what goes wrong.
 
-use std::path::PathBuf;
+use std::fs::{self, Metadata};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Folder;
 use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 use crate::cli::flags::ProvidersFlag;
@@ -74,6 +78,12 @@ pub(super) fn compact(
     let environment = console.environment();
     let models = run::models(environment, &catalog, Some(&name), order.base_url, asking)
         .map_err(|problem| told(Trouble::new(problem.kind.reason(), &problem)))?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| told(Trouble::new(Reason::Internal, error)))?;
+    let before =
+        Before::read(&opened.path).map_err(|error| told(Trouble::new(Reason::Io, error)))?;
     let store = Store::open(&opened.path, Durability::Step, console.redactor())
         .map_err(|error| refuse(&error, console))?
         .store;
@@ -86,13 +96,49 @@ pub(super) fn compact(
         keep_recent_tokens: order.keep_recent_tokens,
         ..Compaction::default()
     };
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| told(Trouble::new(Reason::Internal, error)))?;
-    let outcome = runtime.block_on(converse(options, events, order.instructions, console));
-    restore(opened, console).map_err(|error| refuse(&error, console))?;
-    outcome.map_err(told)
+    match runtime.block_on(converse(options, events, order.instructions, console)) {
+        Ok(compacted) => {
+            restore(opened, console).map_err(|error| refuse(&error, console))?;
+            Ok(compacted)
+        }
+        Err(trouble) => {
+            let put_back = before.put_back(&opened.path);
+            put_back.map_err(|error| told(Trouble::new(Reason::Io, error)))?;
+            Err(told(trouble))
+        }
+    }
+}
+
+/// A session file before a compaction, which may fail.
+struct Before {
+    bytes: Vec<u8>,
+    metadata: Metadata,
+}
+
+impl Before {
+    fn read(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            bytes: fs::read(path)?,
+            metadata: fs::metadata(path)?,
+        })
+    }
+
+    /// Makes the file what it was.
+    fn put_back(self, path: &Path) -> io::Result<()> {
+        if fs::read(path).is_ok_and(|now| now == self.bytes) {
+            return Ok(());
+        }
+        let path = path.canonicalize()?;
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let folder = Folder::open(parent)?;
+        let mut draft = folder.draft(self.metadata.permissions().mode() & 0o777)?;
+        draft.file.write_all(&self.bytes)?;
+        draft.file.set_modified(self.metadata.modified()?)?;
+        draft.file.sync_all()?;
+        draft.replace(name)
+    }
 }
 
 /// The model that wrote the summary is not the one that goes on.
