@@ -107,6 +107,20 @@ impl Folder {
         door::look(&self.0, name)
     }
 
+    /// Gives `name` the name `new` in the folder `other`. What has that name already
+    /// goes to where `name` was.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn exchange(&self, name: &OsStr, other: &Self, new: &OsStr) -> io::Result<()> {
+        let rename = |flags| rustix::fs::renameat_with(&self.0, name, &other.0, new, flags);
+        match rename(RenameFlags::EXCHANGE) {
+            Err(Errno::NOENT) => rename(RenameFlags::NOREPLACE),
+            renamed => renamed,
+        }
+        .map_err(explained)
+    }
+
     /// What is known of `name` itself, a link included.
     ///
     /// # Errors

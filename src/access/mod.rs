@@ -6,6 +6,7 @@ mod credentials;
 mod door;
 mod folder;
 mod host;
+mod record;
 mod removal;
 mod walk;
 
@@ -13,6 +14,7 @@ pub use credentials::{HOME_CREDENTIALS, MACHINE_CREDENTIALS, SHARED_PLACES};
 pub use door::{Entry, OpenFile, open_judged, open_stepwise};
 pub use folder::{Draft, Folder, Kind, Name, create_private, look, open_below};
 pub use host::{HostError, host_of};
+pub use record::{Accounts, create_record, digest, keep_account, write_record};
 pub use removal::remove;
 pub use walk::{Hidden, Ignoring, Met, Walk, WalkOptions};
 

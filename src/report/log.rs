@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{Sink, SinkError};
+use crate::access;
 use crate::event::Event;
 
 /// Writes one line an event, each with one write, so that what was reported
@@ -64,6 +65,7 @@ impl JsonlSink {
         let name = path.display().to_string();
         let failed = |source| SinkError::new("open", path.display().to_string(), source);
         let file = create_private(path).map_err(failed)?;
+        access::keep_account(&file, path).map_err(failed)?;
         Ok(Self::to(name, Out::File(file)))
     }
 
@@ -88,7 +90,7 @@ impl Sink for JsonlSink {
         self.line.extend_from_slice(line.as_bytes());
         self.line.push(b'\n');
         let written = match &mut self.out {
-            Out::File(file) => file.write_all(&self.line),
+            Out::File(file) => access::write_record(file, &self.line),
             Out::Stream(out) => out.write_all(&self.line).and_then(|()| out.flush()),
             Out::Closed => Ok(()),
         };

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::SinkError;
+use crate::access::Folder;
 use crate::event::{
     Artifacts, Budget, ErrorReport, ModelsUsed, Outcome, Reason, ResultDocument, SCHEMA_VERSION,
 };
@@ -87,16 +88,15 @@ pub fn write_result(path: &Path, result: &ResultDocument) -> Result<(), SinkErro
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(std::io::ErrorKind::InvalidInput.into());
     };
-    // Such a file is made with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
+    // The run's directory is a real path: a link on the way is a command's work.
+    let folder = Folder::open(folder)?;
+    let mut draft = folder.draft(0o600)?;
+    draft.file.write_all(bytes)?;
     // Not forced to the disk: that costs milliseconds at the start and the end
     // of every run, and guards only against a loss of power, which takes the
     // job that would read the file with it.
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    draft.replace(name)
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -76,8 +76,8 @@ impl Spill {
         }
         let path = format!("{FOLDER}/{name}");
         let file = self.run_dir.join(&path);
-        access::create_private(&file)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
+        access::create_record(&file)
+            .and_then(|file| access::write_record(&file, text.as_bytes()))
             .map_err(|source| SinkError::new("write", file.display().to_string(), source))?;
         self.written.insert(key, path.clone());
         Ok(path)

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
+use crate::access;
 use crate::secret::Redactor;
 use crate::store::entry::SESSION_VERSION;
 use crate::store::file_lines::{Access, Content, open_regular, read_content, read_failed};
@@ -68,6 +69,7 @@ impl SessionFile {
                 .map_err(failed)?;
         }
         let opened = OpenOptions::new()
+            .read(true)
             .append(true)
             .create_new(true)
             .mode(0o600)
@@ -78,6 +80,7 @@ impl SessionFile {
             Err(error) => return Err(failed(error)),
         };
         lock(&file, path)?;
+        access::keep_account(&file, path).map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
@@ -118,6 +121,7 @@ impl SessionFile {
             file.write_all(b"\n").map_err(write_failed)?;
             good_len += 1;
         }
+        access::keep_account(&file, path).map_err(write_failed)?;
         let opened = Self {
             path: path.to_owned(),
             file: Some(file),
@@ -172,12 +176,13 @@ impl SessionFile {
         if self.broken {
             return Err(sealed());
         }
-        let mut file = self.file.as_ref().ok_or_else(sealed)?;
-        let written = file.write_all(lines.as_bytes());
+        let file = self.file.as_ref().ok_or_else(sealed)?;
+        let written = access::write_record(file, lines.as_bytes());
         if let Err(source) = written {
             self.broken = true;
             // When even this fails the torn line stays; reading cuts it off.
             let _ = file.set_len(self.good_len);
+            let _ = access::keep_account(file, &self.path);
             return Err(StoreError::Write {
                 path: self.path.clone(),
                 source,
@@ -188,6 +193,7 @@ impl SessionFile {
         {
             self.broken = true;
             let _ = file.set_len(self.good_len);
+            let _ = access::keep_account(file, &self.path);
             return Err(StoreError::Sync {
                 path: self.path.clone(),
                 source,
@@ -212,6 +218,11 @@ impl SessionFile {
         };
         match file_upgrade::replace(&old, self.durability, &self.redactor) {
             Ok((file, len)) => {
+                let kept = access::keep_account(&file, &self.path);
+                kept.map_err(|source| StoreError::Write {
+                    path: self.path.clone(),
+                    source,
+                })?;
                 self.file = Some(file);
                 self.good_len = len;
                 self.old_version = None;

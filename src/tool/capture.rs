@@ -1,7 +1,6 @@
 //! The output of a command: cleaned, its end at hand, the whole in a file once
 //! it is too long, and parts of it on their way to whoever listens.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -80,7 +79,7 @@ impl Kept {
             .unwrap_or_default();
         self.full |= part.len() < clean.len();
         self.bytes += part.len() as u64;
-        self.file.write_all(part.as_bytes())
+        access::write_record(&self.file, part.as_bytes())
     }
 }
 
@@ -213,7 +212,7 @@ fn open_spill(path: Option<&Path>, text: &str, stream: StreamRedactor) -> Spill 
         return Spill::Lost("there is no directory for it".to_owned());
     };
     let open = || -> std::io::Result<Kept> {
-        let file = access::create_private(path)?;
+        let file = access::create_record(path)?;
         let mut kept = Kept {
             file,
             stream,

@@ -115,6 +115,12 @@ fn a_command_that_changes_the_records_changes_nothing_or_fails_the_run() {
         "printf X | dd of=$(echo .agent/runs/*/events.jsonl) conv=notrunc bs=1 seek=20",
         "ln -s /tmp/agent-escape $(echo .agent/runs/*/)change.patch",
         "mkdir $(echo .agent/runs/*/)jobs; echo x > $(echo .agent/runs/*/)jobs/y",
+        "echo '{\"event\":\"S3SSION\"}' >> $(echo .agent/runs/*/events.jsonl)",
+        "for f in .agent/runs/*/*.jsonl; do echo >> $f; done",
+        "echo x >> $(echo .agent/runs/*/)summary.md",
+        "d=$(echo .agent/runs/*/)tool-output; mkdir -p $d; echo x > $d/added.txt",
+        "seq 100000; until [ -e .agent/runs/*/tool-output/*.txt ]; do sleep 0.02; done; echo x >> $(echo .agent/runs/*/tool-output/*.txt); seq 100000",
+        "rm .agent/runs/*/run.json",
     ] {
         for tier in tiers() {
             let cli = task(&[command], &format!("{{tier: {tier}}}"));
@@ -137,6 +143,84 @@ fn a_command_that_changes_the_records_changes_nothing_or_fails_the_run() {
                 "{command}: {said:#}"
             );
         }
+    }
+}
+
+/// What a command puts in the place of the run's directory is not written.
+#[test]
+fn a_run_directory_that_was_moved_is_put_back_and_fails_the_run() {
+    for command in [
+        "mv .agent/runs/* moved; ln -s $PWD/elsewhere .agent/runs/$(basename $(cat name))",
+        "mv .agent/runs/* moved; cp -r moved .agent/runs/$(cat name)",
+        "mv .agent/runs/* moved",
+        "mv .agent/runs moved; mkdir -p elsewhere/$(cat name); ln -s $PWD/elsewhere .agent/runs",
+        "mv .agent moved; cp -r moved .agent",
+    ] {
+        let command = format!("basename .agent/runs/* > name; mkdir -p elsewhere; {command}");
+        let done = task(&[&command], "{tier: landlock}").expect_code(74).run();
+        let said: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(said["error"]["code"], "records_changed", "{command}");
+        let name = std::fs::read_to_string(done.cwd().join("name")).unwrap();
+        let run = done.cwd().join(".agent/runs").join(name.trim());
+        assert!(!run.is_symlink(), "{command}");
+        assert!(!done.cwd().join(".agent/runs").is_symlink(), "{command}");
+        let result = std::fs::read_to_string(run.join("result.json")).unwrap();
+        let result: Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["exitCode"], 74, "{command}: {result:#}");
+        assert_eq!(result["error"]["code"], "records_changed", "{command}");
+        let elsewhere = done.cwd().join("elsewhere");
+        for found in [
+            elsewhere.join("result.json"),
+            elsewhere.join(name.trim()).join("result.json"),
+        ] {
+            assert!(!found.exists(), "{command}: {}", found.display());
+        }
+    }
+}
+
+/// What the runner itself writes while a command runs is not taken for a command's.
+#[test]
+fn long_outputs_and_events_are_no_breach() {
+    for tier in tiers() {
+        let done = task(
+            &["seq 200000", "seq 300000", "echo end"],
+            &format!("{{tier: {tier}}}"),
+        )
+        .run();
+        assert_eq!(done.result()["exitCode"], 0, "{tier}");
+    }
+}
+
+/// `git status` would write the index to remember what it saw.
+#[test]
+fn a_status_leaves_nothing_to_undo() {
+    for tier in tiers() {
+        let command = "touch -d 2001-01-01 a; git status --short; echo end";
+        let cli = task(&[command], &format!("{{tier: {tier}}}")).file("a", "a\n");
+        for args in [
+            &["init", "-q"][..],
+            &["add", "-A"],
+            &[
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@b",
+                "commit",
+                "-qm",
+                "one",
+            ],
+        ] {
+            let mut git = std::process::Command::new("git");
+            git.args(args).current_dir(cli.cwd());
+            assert!(git.status().unwrap().success());
+        }
+        let index = std::fs::read(cli.cwd().join(".git/index")).unwrap();
+        let done = cli.run();
+        let told = said(&done);
+        assert!(told.contains("end"), "{tier}: {told}");
+        assert!(!told.contains("is protected"), "{tier}: {told}");
+        let now = std::fs::read(done.cwd().join(".git/index")).unwrap();
+        assert!(index == now, "{tier}");
     }
 }
 
