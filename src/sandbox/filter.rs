@@ -17,7 +17,7 @@ use super::Tier;
 /// Which sockets a command may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Sockets {
-    /// Connected pairs of local sockets only.
+    /// Connected pairs of local stream sockets only.
     Pairs,
     /// Local sockets.
     Local,
@@ -167,6 +167,9 @@ pub(super) fn filters(sockets: Sockets, tier: Tier) -> Result<Vec<BpfProgram>, S
         )
     })?;
     let mut refused = rules(sockets).map_err(|error| error.to_string())?;
+    if matches!(sockets, Sockets::Pairs | Sockets::Internet) {
+        only_stream_pairs(&mut refused).map_err(|error| error.to_string())?;
+    }
     // Its flags are out of a filter's sight. The C library goes on with `clone`.
     let mut unknown = Rules::from([(libc::SYS_clone3, Vec::new())]);
     if tier == Tier::Landlock {
@@ -256,6 +259,17 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
         }
     }
     Ok(rules)
+}
+
+/// Refuses pairs of datagram sockets: one of them reaches every such socket by its
+/// path. A raw local socket is one of those too.
+fn only_stream_pairs(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let kind = masked(1, SOCKET_KIND, u64::from(kind.unsigned_abs()))?;
+        let rule = SeccompRule::new(vec![kind])?;
+        rules.entry(libc::SYS_socketpair).or_default().push(rule);
+    }
+    Ok(())
 }
 
 /// Where processes see each other, a kernel before 6.12 would let a command end

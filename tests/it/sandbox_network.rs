@@ -8,6 +8,34 @@ use agent::sandbox::{Network, Tier};
 
 use crate::sandbox_scene::{Scene, namespaces, tiers};
 
+/// A datagram socket needs no connection: one of a pair could send to any path.
+#[tokio::test]
+async fn pairs_of_datagram_sockets_reach_nobody() {
+    for tier in tiers().await {
+        let mut scene = Scene::new(tier);
+        let path = scene.path("outside/log");
+        let log = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+        log.set_nonblocking(true).unwrap();
+        for network in [Network::Off, Network::On] {
+            scene.options.network = network;
+            for kind in ["SOCK_DGRAM", "SOCK_RAW", "SOCK_DGRAM | 02000000 | 04000"] {
+                let script = format!(
+                    "perl -MSocket -e 'socketpair(A, B, AF_UNIX, {kind}, 0) and \
+                     send(A, \"x\", 0, pack_sockaddr_un(\"{}\")) and print \"OPEN\"'; true",
+                    path.display()
+                );
+                let ran = scene.run(&script).await;
+                assert!(!ran.said.contains("OPEN"), "{} {ran:?}", tier.name());
+                assert!(log.recv(&mut [0; 8]).is_err(), "{} {kind}", tier.name());
+            }
+            let stream = "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) and \
+                          syswrite(A, \"works\") and sysread(B, $_, 9) and print'";
+            let ran = scene.run(stream).await;
+            assert_eq!(ran.said, "works", "{} {ran:?}", tier.name());
+        }
+    }
+}
+
 /// Connects with perl and says so when that worked.
 fn connects(domain: &str, kind: &str, address: &str) -> String {
     format!(
