@@ -18,6 +18,7 @@ mod refusal;
 mod replay;
 mod run;
 mod sandbox_forward;
+mod sandbox_watch;
 mod schema;
 mod sessions;
 mod stdin;
@@ -87,6 +88,9 @@ enum Command {
     /// Runs a command inside a sandbox, with a way to the hosts that it may reach.
     #[command(hide = true)]
     SandboxForward(sandbox_forward::SandboxForwardCommand),
+    /// Ends the commands of a runner that was killed.
+    #[command(hide = true)]
+    SandboxWatch(sandbox_watch::SandboxWatchCommand),
 }
 
 /// Runs the program with the process's arguments and environment.
@@ -126,6 +130,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, console: &Console) -> Exit
         (Some(Command::Completions(command)), _) => command.execute(&mut Cli::command(), console),
         (Some(Command::Help(command)), _) => command.execute(&mut Cli::command(), console),
         (Some(Command::SandboxForward(command)), _) => command.execute(console),
+        (Some(Command::SandboxWatch(command)), _) => command.execute(),
         (None, Some(prompt)) => run::prompt(&prompt, &cli.files, &cli.flags, console),
         (None, None) => {
             console.complain(&Cli::command().render_help().to_string());

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::clock;
 use crate::event::Reason;
 use crate::model::Catalog;
+use crate::process;
 use crate::report::{self, Deltas, Opening, Recorder, RecorderOptions};
 use crate::run::{self, HEARTBEAT, RunDirectory, RunSettings, Tape};
 use crate::session::Chunks;
@@ -21,6 +22,7 @@ use super::engine::{self, Engine};
 use super::exit::Exit;
 use super::flags::{DeltaChoice, OutputFlags, ParameterFlags, ProvidersFlag, RunFlags};
 use super::refusal::{self, Refusal};
+use super::sandbox_watch::SANDBOX_WATCH;
 use super::{outputs, stdin};
 
 /// Runs task files.
@@ -277,6 +279,9 @@ impl Opened {
 /// Opens the run directory, the result that holds so far, and every output.
 fn opened(order: Order<'_>, flags: &OutputFlags, console: &Console) -> Result<Opened, Refusal> {
     let io = |error: &dyn std::fmt::Display| Refusal::new(Reason::Io, error.to_string());
+    if let Some(program) = console.environment().program() {
+        process::set_watchdog(program, SANDBOX_WATCH);
+    }
     let engine = Engine::start().map_err(|message| Refusal::new(Reason::Internal, message))?;
     console.environment().crash_if_asked("start");
     let directory = run_directory(&order, flags)?;

@@ -9,6 +9,7 @@ mod inherit;
 mod phase;
 mod spawn;
 mod sweep;
+mod watchdog;
 
 use std::ffi::OsString;
 use std::io;
@@ -37,6 +38,7 @@ pub use self::harden::harden;
 pub use self::inherit::Inherited;
 pub use self::spawn::locate;
 pub use self::sweep::{adopt_orphans, kill_all_children};
+pub use self::watchdog::{set_watchdog, watch};
 
 /// The grace between SIGTERM and SIGKILL when the time is up: a tenth of the
 /// limit within these, so that the end comes near the limit.

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 
 use super::confinement::{Confinement, Leader, Wrapped};
 use super::fence::Fence;
-use super::{CommandSpec, SpawnError, Streams, sweep};
+use super::{CommandSpec, SpawnError, Streams, sweep, watchdog};
 use crate::clock;
 
 /// The variable by which descendants are known, wherever they went.
@@ -136,6 +136,7 @@ fn start_bound(
     confinement: Arc<dyn Confinement>,
     mark: String,
 ) -> io::Result<(Child, Pid, Option<Fence>)> {
+    watchdog::announce(&mark);
     let runtime = Handle::current();
     let (fence, orders) = Fence::new();
     let (tell, told) = std::sync::mpsc::channel();

@@ -23,6 +23,8 @@ use crate::clock;
 
 /// The children that this process had before it adopted orphans: not ours to end.
 static SPARED: OnceLock<Vec<Pid>> = OnceLock::new();
+/// Children that this process started since and that are not commands.
+static HELPERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 /// The commands that run now.
 static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
 /// The pauses between two looks for a mark, and how many there are: a program that
@@ -113,6 +115,37 @@ pub(super) fn start(
     Ok((child, pid))
 }
 
+/// Starts a program that no sweep ends.
+pub(super) fn start_spared(command: &mut Command) -> io::Result<()> {
+    // Nothing is handed to another one meanwhile, and no sweep sees it too early.
+    let _live = live();
+    let pid = command.spawn()?.id().and_then(|id| i32::try_from(id).ok());
+    let mut helpers = HELPERS.lock().unwrap_or_else(PoisonError::into_inner);
+    helpers.extend(pid.and_then(Pid::from_raw));
+    Ok(())
+}
+
+/// Kills every process with one of these marks and what is below it, and says whether
+/// there was any.
+pub(super) fn kill_marked(marks: &HashSet<Vec<u8>>) -> bool {
+    let wanted = |pid: Pid| marks_of(pid).iter().any(|mark| marks.contains(mark));
+    let mut open: Vec<Pid> = all_pids().filter(|pid| wanted(*pid)).collect();
+    if open.is_empty() {
+        return false;
+    }
+    let table = parents();
+    let mut found = HashSet::new();
+    while let Some(pid) = open.pop() {
+        if found.insert(pid) {
+            open.extend(table.get(&pid).into_iter().flatten());
+        }
+    }
+    for pid in found {
+        kill(pid, || true);
+    }
+    true
+}
+
 /// The command of this leader runs no more.
 pub(super) fn forget(leader: Pid) {
     live().retain(|one| one.leader != leader);
@@ -158,7 +191,9 @@ fn left_behind(mark: &str) -> Vec<Pid> {
 /// Who is not looked at: the leaders, and the children that we had before.
 fn known(live: &[Live], spared: &[Pid]) -> Vec<Pid> {
     let leaders = live.iter().map(|one| one.leader);
-    leaders.chain(spared.iter().copied()).collect()
+    let helpers = HELPERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let spared = spared.iter().chain(helpers.iter()).copied();
+    leaders.chain(spared).collect()
 }
 
 /// Tells the sessions below a leader that stays itself.
@@ -266,15 +301,19 @@ fn is_nobodys(pid: Pid, live: &[Live]) -> bool {
 }
 
 fn is_marked(pid: Pid, mark: &str) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else {
-        return false;
-    };
-    environment.split(|byte| *byte == 0).any(|variable| {
-        variable
-            .strip_prefix(MARKER.as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="))
-            == Some(mark.as_bytes())
-    })
+    marks_of(pid).iter().any(|its| its == mark.as_bytes())
+}
+
+/// The marks that a process has: usually one, or none.
+fn marks_of(pid: Pid) -> Vec<Vec<u8>> {
+    let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
+    let environment = environment.unwrap_or_default();
+    let variables = environment.split(|byte| *byte == 0);
+    let marks = variables.filter_map(|variable| {
+        let rest = variable.strip_prefix(MARKER.as_bytes())?;
+        rest.strip_prefix(b"=")
+    });
+    marks.map(<[u8]>::to_vec).collect()
 }
 
 /// The processes below this one, without `except` and what is below those.
