@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::event::{Diff, Emission, ErrorReport, EventKind, Place, Warning};
 use crate::secret::Redactor;
+use crate::task::Job;
 use crate::workspace::{Changes, GitSettings, WorkspaceError};
 
 use super::directory::{DirectoryError, JobPaths};
@@ -86,8 +87,13 @@ fn masked<'a>(patch: &'a [u8], redactor: &Redactor) -> Cow<'a, [u8]> {
 }
 
 /// How git is asked about the workspace.
-pub(super) fn git_settings(context: &JobContext, workspace: &Path, scratch: &Path) -> GitSettings {
-    let path = environment::trusted_path(&context.settings.environment, workspace);
+pub(super) fn git_settings(
+    context: &JobContext,
+    job: &Job,
+    workspace: &Path,
+    scratch: &Path,
+) -> GitSettings {
+    let path = environment::trusted_path(&context.settings.environment, job, workspace);
     let mut git = GitSettings::new(path, scratch);
     git.exclude = excluded(workspace, context.settings.directory.path());
     git

@@ -261,15 +261,53 @@ fn absolute(path: &str) -> String {
     kept.join(":")
 }
 
-/// The search path for what runs outside of the job's permissions: nothing of
-/// the workspace is in it.
-pub(super) fn trusted_path(environment: &Environment, workspace: &Path) -> String {
-    let path = absolute(environment.value("PATH").unwrap_or(PATH_DEFAULT));
-    let real = |at: &str| Path::new(at).canonicalize().unwrap_or_else(|_| at.into());
-    let kept: Vec<&str> = path
-        .split(':')
-        .filter(|at| !real(at).starts_with(workspace) && !Path::new(at).starts_with(workspace))
-        .collect();
+/// The search path for what runs outside of the job's permissions: nothing that its
+/// commands can write is in it.
+pub(super) fn trusted_path(environment: &Environment, job: &Job, workspace: &Path) -> String {
+    let path = environment.value("PATH").unwrap_or(PATH_DEFAULT);
+    path_outside(path, &written(job, workspace))
+}
+
+/// The environment of a job's commands for programs that run outside of its sandbox,
+/// such as those that are asked for their version: its search path has nothing that
+/// commands of the job can write.
+pub fn trusted_env(job: &Job, environment: &Environment) -> Vec<(String, String)> {
+    let mut env = command_env(job, environment);
+    for (_, value) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        *value = path_outside(value, &written(job, &job.workspace.path));
+    }
+    env
+}
+
+/// Where the shell of a job's commands is looked up.
+pub(super) fn shell_path(job: &Job, env: &[(String, String)], workspace: &Path) -> String {
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(PATH_DEFAULT, |(_, value)| value);
+    path_outside(path, &written(job, workspace))
+}
+
+/// What commands of a job may write, as named and real.
+pub(super) fn written(job: &Job, workspace: &Path) -> Vec<PathBuf> {
+    let named = [workspace, &job.workspace.path].map(Path::to_owned);
+    let additional = job.permissions.additional_directories.iter();
+    let listed = additional.chain(&job.sandbox.write).cloned();
+    let mut places: Vec<PathBuf> = named.into_iter().chain(listed).collect();
+    let real: Vec<PathBuf> = places.iter().flat_map(|path| path.canonicalize()).collect();
+    places.extend(real);
+    places
+}
+
+/// The absolute entries of a search path that are in none of `places`.
+fn path_outside(path: &str, places: &[PathBuf]) -> String {
+    let path = absolute(path);
+    let outside = |at: &&str| {
+        let named = PathBuf::from(at);
+        let real = named.canonicalize().unwrap_or_else(|_| named.clone());
+        !places
+            .iter()
+            .any(|place| named.starts_with(place) || real.starts_with(place))
+    };
+    let kept: Vec<&str> = path.split(':').filter(outside).collect();
     absolute(&kept.join(":"))
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn bring_in(
     environment: &Environment,
 ) -> Option<Warning> {
     let workspace = &job.workspace.path;
-    let settings = match ask(workspace, environment).await {
+    let settings = match ask(job, environment).await {
         Ok(settings) => settings,
         Err(error) => return Some(warning(&error)),
     };
@@ -87,13 +87,17 @@ impl Settings {
 
 /// The settings of the user. Nothing of the repository is read but where it is,
 /// which may choose another identity.
-async fn ask(workspace: &Path, environment: &Environment) -> Result<Settings, String> {
+async fn ask(job: &Job, environment: &Environment) -> Result<Settings, String> {
+    let workspace = &job.workspace.path;
     // To ask takes a process: not where there is nothing to ask for.
     if !files(environment).iter().any(|file| file.is_file()) {
         return Ok(Settings::default());
     }
     let mut env = vec![
-        ("PATH".into(), trusted_path(environment, workspace).into()),
+        (
+            "PATH".into(),
+            trusted_path(environment, job, workspace).into(),
+        ),
         ("GIT_TERMINAL_PROMPT".into(), "0".into()),
     ];
     for name in VARIABLES {

@@ -25,6 +25,7 @@ use super::blocking::blocking;
 use super::changes;
 use super::default_model;
 use super::directory::{self, JobPaths};
+use super::environment;
 use super::gateway::{self, Gateway};
 use super::protected::{keys, protected, records};
 use super::resources;
@@ -221,7 +222,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         .map_err(|error| Trouble::new(Reason::Io, "response_file", error))?;
     let trouble = |error: WorkspaceError| Trouble::new(Reason::Config, "workspace", error);
     if job.workspace.require_clean {
-        let mut git = changes::git_settings(context, &job.workspace.path, scratch.path());
+        let mut git = changes::git_settings(context, job, &job.workspace.path, scratch.path());
         // What was removed is no change of somebody's.
         git.exclude.extend(file.map(Path::to_owned));
         let cancel = CancellationToken::new();
@@ -299,7 +300,7 @@ async fn open_session(
             .with_tape(site.tape.tools()),
         working_copy: WorkingCopy::new(
             site.workspace.clone(),
-            changes::git_settings(context, &site.workspace, site.scratch.path()),
+            changes::git_settings(context, job, &site.workspace, site.scratch.path()),
         ),
         store: kept.store,
         limits: job.limits.clone(),
@@ -424,6 +425,7 @@ fn workbench(
             home: settings.environment.home(),
         },
         CommandSettings {
+            shell_path: environment::shell_path(job, &confined.env, &site.workspace),
             env: confined.env.clone(),
             timeout: job.limits.command_timeout.min(COMMAND_TIMEOUT_DEFAULT),
             timeout_max: job.limits.command_timeout,

@@ -48,7 +48,7 @@ use crate::task::Job;
 
 pub use default_model::{choose_model, model_of, models, models_left_out};
 pub use directory::{DirectoryError, JobPaths, RunDirectory};
-pub use environment::{Environment, command_env, known_secrets};
+pub use environment::{Environment, command_env, known_secrets, trusted_env};
 pub use preflight::{Finding, Unmet, look_for};
 pub use providers::catalog;
 pub use resume::{find_reason, find_session, session_roots, session_roots_here, store_reason};

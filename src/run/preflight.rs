@@ -16,7 +16,7 @@ use crate::event::ErrorReport;
 use crate::process;
 use crate::task::{Job, Need, Requirement, VersionRange};
 
-use super::environment::{Environment, command_env, reaches_commands};
+use super::environment::{Environment, command_env, reaches_commands, trusted_env, written};
 use super::probe;
 use super::version::{question, version_in};
 
@@ -100,6 +100,7 @@ pub async fn look_for(job: &Job, environment: &Environment) -> Vec<Finding> {
         job,
         environment,
         env: command_env(job, environment),
+        trusted_env: trusted_env(job, environment),
         give_up_at: clock::monotonic() + PATIENCE_ALL,
     };
     let mut findings = Vec::new();
@@ -130,6 +131,8 @@ struct Search<'a> {
     environment: &'a Environment,
     /// What its commands see.
     env: Vec<(String, String)>,
+    /// The same for programs that are asked now.
+    trusted_env: Vec<(String, String)>,
     give_up_at: Instant,
 }
 
@@ -178,7 +181,8 @@ impl Search<'_> {
     ) -> Result<String, Unmet> {
         let (shown, workspace) = (place.display(), &self.job.workspace.path);
         let real = place.canonicalize().unwrap_or_else(|_| place.to_owned());
-        if place.starts_with(workspace) || real.starts_with(workspace) {
+        let mut written = written(self.job, workspace).into_iter();
+        if written.any(|written| place.starts_with(&written) || real.starts_with(&written)) {
             let problem =
                 format!("the command `{name}` is {shown}, of the workspace, and not asked");
             return Err(Unmet::new(problem, "require it without a version"));
@@ -210,7 +214,7 @@ impl Search<'_> {
         let mut command = vec![program.as_ref()];
         command.extend(question(name));
         let timeout = left.min(PATIENCE);
-        let said = probe::ask(&command, Path::new(NOWHERE), &self.env, timeout).await?;
+        let said = probe::ask(&command, Path::new(NOWHERE), &self.trusted_env, timeout).await?;
         // Warnings are full of numbers: errors are read where there is nothing else.
         let version = version_in(&said.text).or_else(|| version_in(&said.errors));
         let version = version.filter(|_| said.well);

@@ -141,6 +141,7 @@ impl SessionOptions {
         };
         let commands = CommandSettings {
             env: Vec::new(),
+            shell_path: String::new(),
             timeout: limits.command_timeout,
             timeout_max: limits.command_timeout,
             confinement: None,

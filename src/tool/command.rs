@@ -1,11 +1,12 @@
 //! A command line that runs to its end within its time: what `bash` runs for a
 //! model, and what a user runs beside the conversation.
 
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::process::{CommandSpec, Ending, Process, Progress, SpawnError, Streams};
+use crate::process::{self, CommandSpec, Ending, Process, Progress, SpawnError, Streams};
 use crate::tool::CallContext;
 use crate::tool::capture::{Capture, Updates};
 
@@ -73,8 +74,14 @@ pub async fn run_command(
 ) -> Result<CommandOutput, String> {
     let limit = TimeLimit::choose(timeout, cx.commands.timeout, cx.commands.timeout_max)?;
     check_command(command)?;
+    let root = Path::new("/");
+    let shell = process::locate(OsStr::new("bash"), cx.commands.shell_path.as_ref(), root);
+    let shell = shell.map_err(|source| {
+        let program = "bash".to_owned();
+        cannot_start(&SpawnError { program, source }, &cx.place.workspace)
+    })?;
     let mut process = Process::spawn(CommandSpec {
-        program: "bash".into(),
+        program: shell.into(),
         // `--` keeps a command that begins with a dash from being an option.
         args: vec!["-c".into(), "--".into(), command.into()],
         cwd: cx.place.workspace.clone(),
@@ -129,7 +136,8 @@ fn cannot_start(error: &SpawnError, workspace: &Path) -> String {
         return "the command was not started: the workspace does not exist any more".to_owned();
     }
     if error.source.kind() == ErrorKind::NotFound {
-        return "the command was not started: there is no `bash` in the PATH that commands get"
+        return "the command was not started: there is no `bash` in the PATH that commands get, \
+                outside of what they can write"
             .to_owned();
     }
     format!("the command was not started: {error}")

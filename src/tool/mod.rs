@@ -93,6 +93,8 @@ pub struct Place {
 pub struct CommandSettings {
     /// The whole environment of a command.
     pub env: Vec<(String, String)>,
+    /// Where the shell is looked up, as in `PATH`: commands can write none of it.
+    pub shell_path: String,
     /// The time limit when the call names none.
     pub timeout: Duration,
     /// The longest time limit a call may ask for.

@@ -367,8 +367,10 @@ fn nothing_is_sent_and_nobody_is_waited_for() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let url = format!("http://{}/v1", server.local_addr().unwrap());
-    let cli = Cli::new().file("bin/git", "#!/bin/sh\nexec sleep 1000\n");
-    let bin = cli.cwd().join("bin");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let bin = elsewhere.path().to_owned();
+    std::fs::write(bin.join("git"), "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    let cli = Cli::new();
     std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::join_paths([bin.as_path(), Path::new("/usr/bin"), Path::new("/bin")]);
     let output = cli

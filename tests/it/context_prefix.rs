@@ -128,6 +128,7 @@ async fn session(
         },
         CommandSettings {
             env: Vec::new(),
+            shell_path: "/usr/bin:/bin".to_owned(),
             timeout: limit,
             timeout_max: limit,
             confinement: None,

@@ -210,6 +210,7 @@ async fn long_output_is_kept_whole_in_a_file_without_secrets() {
         place,
         CommandSettings {
             env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+            shell_path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
             timeout: Duration::from_secs(20),
             timeout_max: Duration::from_secs(20),
             confinement: None,

@@ -241,11 +241,12 @@ async fn updates_are_joined_and_never_block() {
 #[tokio::test]
 async fn a_command_that_cannot_start_is_explained() {
     let mut scene = Scene::new();
-    scene.commands.env = vec![("PATH".to_owned(), scene.root().display().to_string())];
+    scene.commands.shell_path = scene.root().display().to_string();
     let why = scene.refused("bash", json!({"command": "echo"})).await;
     assert_eq!(
         why,
-        "the command was not started: there is no `bash` in the PATH that commands get"
+        "the command was not started: there is no `bash` in the PATH that commands get, \
+         outside of what they can write"
     );
     std::fs::remove_dir_all(scene.root()).unwrap();
     let why = scene.refused("bash", json!({"command": "echo"})).await;

@@ -47,6 +47,7 @@ impl Scene {
             redactor: Redactor::default(),
             commands: CommandSettings {
                 env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+                shell_path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
                 timeout: Duration::from_secs(60),
                 timeout_max: Duration::from_secs(120),
                 confinement: None,

@@ -209,8 +209,13 @@ async fn examine(patient: &Patient<'_>, console: &Console) -> Vec<Finding> {
     findings
 }
 
-/// The environment of the job's commands, for programs that are asked what they
-/// are.
+/// The environment of the job's commands for programs that are asked what they are:
+/// none of those is the workspace's.
+fn trusted_env(patient: &Patient<'_>) -> Vec<(String, String)> {
+    run::trusted_env(patient.job, patient.environment)
+}
+
+/// The environment of the job's commands.
 fn command_env(patient: &Patient<'_>) -> Vec<(String, String)> {
     run::command_env(patient.job, patient.environment)
 }

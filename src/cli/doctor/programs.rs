@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::run::probe;
 
 use super::finding::Finding;
-use super::{Patient, TIMEOUT, command_env};
+use super::{Patient, TIMEOUT, trusted_env};
 
 /// The tool that runs commands, and the program that it runs them with.
 const BASH: &str = "bash";
@@ -21,7 +21,7 @@ const GIT: [&str; 5] = [
 
 /// All of them.
 pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
-    let env = command_env(patient);
+    let env = trusted_env(patient);
     let cwd = &patient.job.workspace.path;
     let (mut findings, git) = tokio::join!(shell(patient, cwd, &env), git(patient, cwd, &env));
     findings.push(git);

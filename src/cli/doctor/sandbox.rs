@@ -8,14 +8,14 @@ use crate::run::probe;
 use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier};
 
 use super::finding::Finding;
-use super::{Patient, TIMEOUT, command_env};
+use super::{Patient, TIMEOUT, trusted_env};
 
 /// What to do for the stronger tier.
 const BUBBLEWRAP: &str = "install bubblewrap, and let users make namespaces";
 
 /// The tier, and what there is for it.
 pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
-    let env = command_env(patient);
+    let env = trusted_env(patient);
     let cwd = &patient.job.workspace.path;
     let (namespaces, landlock, bubblewrap) = tokio::join!(
         sandbox::works(Tier::Namespaces),

@@ -235,6 +235,7 @@ impl Stage {
             },
             CommandSettings {
                 env: vec![("PATH".to_owned(), super::cli::path().into_string().unwrap())],
+                shell_path: super::cli::path().into_string().unwrap(),
                 timeout: Duration::from_secs(20),
                 timeout_max: Duration::from_secs(20),
                 confinement: None,
