@@ -2,6 +2,7 @@
 //! renamed tool cannot slip past a rule. And the one door by which what was
 //! judged is opened.
 
+mod contained;
 mod credentials;
 mod door;
 mod folder;
@@ -10,6 +11,7 @@ mod record;
 mod removal;
 mod walk;
 
+pub use contained::{LeadsOut, WorkingCopies};
 pub use credentials::{HOME_CREDENTIALS, MACHINE_CREDENTIALS, SHARED_PLACES};
 pub use door::{Entry, OpenFile, open_judged, open_stepwise};
 pub use folder::{Draft, Folder, Kind, Name, create_private, look, open_below};

@@ -51,6 +51,11 @@ impl CassetteFlags {
         }
     }
 
+    /// The file that is written.
+    pub(super) fn written(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        self.record.iter_mut()
+    }
+
     /// Reads the cassette that is replayed, if one is. `cwd` is where its name
     /// starts.
     ///

@@ -286,6 +286,17 @@ impl OutputFlags {
             ..self.clone()
         }
     }
+
+    /// The files and directories that are written.
+    pub(super) fn written(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let Self {
+            output_last_message,
+            events,
+            run_dir,
+            ..
+        } = self;
+        [output_last_message, events, run_dir].into_iter().flatten()
+    }
 }
 
 impl TaskFlags {

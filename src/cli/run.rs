@@ -174,6 +174,7 @@ fn started(
     flags: &RunFlags,
     console: &Console,
 ) -> Result<Opened, Refusal> {
+    let flags = &contained(flags, jobs, &overrides.cwd)?;
     let cassette = flags.cassette.load(&overrides.cwd)?;
     for job in jobs.iter_mut() {
         run::find_session(job, console.environment())
@@ -195,6 +196,32 @@ fn started(
     };
     let run_id = order.run_id.clone();
     opened(order, &flags.output, console).map_err(|refusal| refusal.of_run(run_id))
+}
+
+/// The flags with the files that are written at their real places: no link of a
+/// working copy leads one of them elsewhere.
+fn contained(flags: &RunFlags, jobs: &[Job], cwd: &Path) -> Result<RunFlags, Refusal> {
+    let mut flags = flags.clone();
+    let RunFlags {
+        output, cassette, ..
+    } = &mut flags;
+    for job in jobs {
+        let copies = job.working_copies(cwd);
+        for path in output.written().chain(cassette.written()) {
+            let real = copies.resolve(path).map_err(|error| {
+                let message = format!("cannot write {}: {error}", path.display());
+                Refusal::new(Reason::Io, message)
+            })?;
+            // A pipe or a device is what it is called.
+            if path
+                .metadata()
+                .map_or(true, |found| found.is_file() || found.is_dir())
+            {
+                *path = real;
+            }
+        }
+    }
+    Ok(flags)
 }
 
 /// Reads the catalog of this machine, and gives a job that names no model that of

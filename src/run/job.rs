@@ -217,7 +217,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         .and_then(|asked| asked.file.as_deref());
     // Whatever stops the job from here on, no answer of an earlier one is left.
     let answer = file
-        .map(ResponseFile::prepare)
+        .map(|file| ResponseFile::prepare(file, job.working_copies(&job.workspace.path)))
         .transpose()
         .map_err(|error| Trouble::new(Reason::Io, "response_file", error))?;
     let trouble = |error: WorkspaceError| Trouble::new(Reason::Config, "workspace", error);

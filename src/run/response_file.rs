@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+use crate::access::WorkingCopies;
 use crate::secret::Redactor;
 
 /// The file for the answer, whose place is ready.
@@ -17,6 +18,7 @@ pub(super) struct ResponseFile {
     path: PathBuf,
     /// Its folder, real.
     folder: PathBuf,
+    copies: WorkingCopies,
 }
 
 /// The file could not be used.
@@ -33,13 +35,18 @@ impl ResponseFile {
     /// earlier one, which nobody is to take for the new one.
     ///
     /// # Errors
-    /// When the old answer cannot be removed, or a new one could not be written.
-    pub(super) fn prepare(path: &Path) -> Result<Self, ResponseFileError> {
+    /// When the old answer cannot be removed, or a new one could not be written, or
+    /// a link of one of `copies` would take it elsewhere.
+    pub(super) fn prepare(path: &Path, copies: WorkingCopies) -> Result<Self, ResponseFileError> {
+        copies
+            .resolve(path)
+            .map_err(|source| failed("write", path, source))?;
         remove(path).map_err(|source| failed("remove the old", path, source))?;
         let folder = ready(path).map_err(|source| failed("write", path, source))?;
         Ok(Self {
             path: path.to_path_buf(),
             folder,
+            copies,
         })
     }
 
@@ -60,6 +67,7 @@ impl ResponseFile {
     }
 
     fn replace(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.copies.resolve(&self.path)?;
         let folder = ready(&self.path)?;
         if folder != self.folder {
             return Err(Error::other("its folder became another one during the run"));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::access::WorkingCopies;
 use crate::clock::Activity;
 use crate::context::RepoConfig;
 use crate::event::Warning;
@@ -392,8 +393,18 @@ impl Resolution<'_> {
 
     /// An existing directory, absolute and real; none when it is not, which is reported.
     fn directory(&mut self, node: &Node) -> Option<PathBuf> {
-        let path = self.base(node.at).join(self.expand_home(node.text()?));
+        let written = self.expand_home(node.text()?);
+        let path = self.base(node.at).join(&written);
         let shown = path.display();
+        // A task of a repository names what the repository has; a user may name
+        // anything by an absolute path or a flag.
+        if node.at.source == self.task_source && written.is_relative() {
+            let repository = WorkingCopies::default().with_repository_of(&self.task_dir);
+            if let Err(error) = repository.resolve(&path) {
+                self.report.error(node.at, "leads_out", error.to_string());
+                return None;
+            }
+        }
         match std::fs::canonicalize(&path) {
             Ok(real) if real.is_dir() => Some(real),
             Ok(_) => {

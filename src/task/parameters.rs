@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde_json::{Number, Value};
 
+use crate::access::WorkingCopies;
 use crate::task::diagnostics::{At, Report, did_you_mean};
 use crate::task::file::{Parameter, ParameterKind, Trust};
 use crate::task::overrides::Overrides;
@@ -39,6 +40,8 @@ pub(super) struct Places {
     pub(super) task_dir: PathBuf,
     /// The workspace; none when only parameters say where it is.
     pub(super) workspace: Option<PathBuf>,
+    /// Directories whose links may be anybody's.
+    pub(super) copies: WorkingCopies,
 }
 
 /// A value on its way to a parameter.
@@ -68,7 +71,7 @@ pub(super) fn resolve(
     let specs = declared
         .map(|node| declarations(node, report))
         .unwrap_or_default();
-    let mut given = given(overrides, report);
+    let mut given = given(overrides, &places.copies, report);
     let mut params = Params::new();
     for (name, spec, node) in specs {
         let at = node.get("key").map_or(node.at, |key| key.at);
@@ -197,11 +200,15 @@ fn check_declaration(spec: &Parameter, node: &Node, report: &mut Report) {
 }
 
 /// What flags and the file of parameters give, by name; a flag wins.
-fn given<'a>(overrides: &'a Overrides, report: &mut Report) -> BTreeMap<String, Candidate<'a>> {
+fn given<'a>(
+    overrides: &'a Overrides,
+    copies: &WorkingCopies,
+    report: &mut Report,
+) -> BTreeMap<String, Candidate<'a>> {
     let mut given = BTreeMap::new();
     let base = overrides.cwd.as_path();
     if let Some(file) = &overrides.params_file {
-        for (name, node) in params_file(&base.join(file), report) {
+        for (name, node) in params_file(&base.join(file), copies, report) {
             let at = node.at;
             let by = format!("--params-file {}", file.display());
             given.insert(
@@ -241,8 +248,8 @@ fn given<'a>(overrides: &'a Overrides, report: &mut Report) -> BTreeMap<String, 
 }
 
 /// The entries of a file of parameters, YAML or JSON.
-fn params_file(path: &Path, report: &mut Report) -> Vec<(String, Node)> {
-    let text = match read::text(path, PARAMS_FILE_MAX) {
+fn params_file(path: &Path, copies: &WorkingCopies, report: &mut Report) -> Vec<(String, Node)> {
+    let text = match read::text_within(copies, path, PARAMS_FILE_MAX) {
         Ok(text) => text,
         Err(error) => {
             let source = report.source("--params-file", path.display().to_string());

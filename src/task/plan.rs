@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::access::WorkingCopies;
 use crate::context::RepoConfig;
 use crate::event::Warning;
 use crate::hook::HookCommand;
@@ -93,6 +94,16 @@ impl Job {
         catalog
             .resolve(name, self.settings.base_url.as_deref())
             .map_or_else(|_| name.clone(), |model| model.full_id())
+    }
+
+    /// The directories around a job whose links may be anybody's: its workspace,
+    /// and the repositories of that, of the task, and of `cwd`.
+    pub fn working_copies(&self, cwd: &Path) -> WorkingCopies {
+        let copies = WorkingCopies::around([self.workspace.path.as_path()]);
+        let task_dir = self.file.as_deref().and_then(Path::parent);
+        copies
+            .with_repository_of(cwd)
+            .with_repository_of(task_dir.unwrap_or(cwd))
     }
 
     /// Names the model of a job that names none, in its resolved form too.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::access::{self, Entry};
+use crate::access::{self, Entry, WorkingCopies};
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,25 @@ pub(crate) enum ReadError {
 pub(crate) fn text(path: &Path, bytes_max: u64) -> Result<String, ReadError> {
     decode(bytes(path, bytes_max)?)
         .map_err(|why| ReadError::Unfit(format!("{} {why}", path.display())))
+}
+
+/// The same for a file that a working copy may hold: no link of it leads elsewhere.
+///
+/// # Errors
+///
+/// When one does, or as for [`text`].
+pub(crate) fn text_within(
+    copies: &WorkingCopies,
+    path: &Path,
+    bytes_max: u64,
+) -> Result<String, ReadError> {
+    let real = copies
+        .resolve(path)
+        .map_err(|error| ReadError::Unfit(format!("cannot read {}: {error}", path.display())))?;
+    match copies.contains(&real) && path.exists() {
+        true => text_of(&real, path, bytes_max),
+        false => text(path, bytes_max),
+    }
 }
 
 /// The content of an ordinary file of at most `bytes_max` bytes.

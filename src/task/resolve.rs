@@ -1,5 +1,6 @@
 //! From a tree to a job: parameters, templates, checks, paths, rules.
 
+use crate::access::WorkingCopies;
 use crate::task::diagnostics::{At, Diagnostics, Report};
 use crate::task::file::TaskFile;
 use crate::task::overrides::Overrides;
@@ -47,6 +48,7 @@ pub fn load(path: &Path, overrides: &Overrides) -> Result<Job, Diagnostics> {
         task_dir,
         file: Some(file),
         task_source: source,
+        copies: WorkingCopies::default(),
         report,
     };
     resolution.run(root)
@@ -78,6 +80,7 @@ pub fn implicit(prompt: &str, overrides: &Overrides) -> Result<Job, Diagnostics>
         task_dir,
         file: None,
         task_source: source,
+        copies: WorkingCopies::default(),
         report,
     }
     .run(root)
@@ -93,6 +96,8 @@ pub(super) struct Resolution<'a> {
     pub(super) file: Option<PathBuf>,
     /// The source that the task was read from.
     pub(super) task_source: usize,
+    /// Directories whose links may be anybody's.
+    pub(super) copies: WorkingCopies,
     /// What is wrong so far.
     pub(super) report: Report,
 }
@@ -121,6 +126,7 @@ impl Resolution<'_> {
         self.overrides.apply(&mut root, &mut self.report);
         let declared = root.take("parameters");
         let places = self.places(&root);
+        self.copies = places.copies.clone();
         let report = &mut self.report;
         let params = parameters::resolve(declared.as_ref(), self.overrides, &places, report);
         let mut templates = Templates::new(&params);
@@ -157,6 +163,9 @@ impl Resolution<'_> {
             Some((node, path)) => Some(self.base(node.at).join(self.expand_home(path))),
         };
         Places {
+            copies: WorkingCopies::around(workspace.as_deref())
+                .with_repository_of(&self.task_dir)
+                .with_repository_of(&self.overrides.cwd),
             task_dir: self.task_dir.clone(),
             workspace,
         }
@@ -212,7 +221,7 @@ impl Resolution<'_> {
         }
         let (node, path) = (file?, file?.text()?);
         let path = self.base(node.at).join(path);
-        let text = match read::text(&path, FILE_MAX) {
+        let text = match read::text_within(&self.copies, &path, FILE_MAX) {
             Ok(text) => text,
             Err(error) => {
                 self.report.unread(node.at, &error);

@@ -107,7 +107,7 @@ impl Resolution<'_> {
 
     /// The schema of a file: JSON, or YAML.
     fn read_schema(&mut self, path: PathBuf, at: At) -> Option<Written> {
-        let text = match read::text(&path, SCHEMA_FILE_MAX) {
+        let text = match read::text_within(&self.copies, &path, SCHEMA_FILE_MAX) {
             Ok(text) => text,
             Err(error) => {
                 self.report.unread(at, &error);

@@ -131,6 +131,7 @@ mod retry_discarded;
 mod retry_session;
 mod run_artifacts;
 mod run_heartbeat;
+mod run_links;
 mod run_modes;
 mod run_outputs;
 mod sandbox_calls;
