@@ -30,10 +30,9 @@ use super::gateway::{self, Gateway};
 use super::protected::{keys, protected, records};
 use super::resources;
 use super::response_file::ResponseFile;
-use super::resume::store_reason;
 use super::sandbox::{self, Confined, SandboxSite};
 use super::scratch::Scratch;
-use super::session_file::{self, Kept};
+use super::session_file;
 use super::tape::{self, JobTape};
 use super::{RunSettings, Verdict};
 
@@ -288,7 +287,10 @@ async fn open_session(
     };
     let resources = resources::load(job, context, &site.workspace, judge).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
-    let kept = kept(job, settings, site).await?;
+    let (new, scratch) = (&site.paths.session, site.scratch.path());
+    let kept = session_file::kept(job, context, &site.workspace, new, scratch)
+        .await
+        .map_err(|error| Trouble::new(error.reason(), "session_file", error))?;
     let options = SessionOptions {
         models,
         model: job.settings.model.clone(),
@@ -439,18 +441,6 @@ fn workbench(
 
 /// A command's time limit when its call names none and the task allows more.
 const COMMAND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
-
-/// A long conversation takes its time to read, a new one does not.
-async fn kept(job: &Job, settings: &RunSettings, site: &Site) -> Result<Kept, Trouble> {
-    let redactor = settings.redactor.clone();
-    let kept = if job.resume.is_some() {
-        let (job, new) = (job.clone(), site.paths.session.clone());
-        blocking(move || session_file::open(&job, &new, redactor)).await
-    } else {
-        session_file::open(job, &site.paths.session, redactor)
-    };
-    kept.map_err(|error| Trouble::new(store_reason(&error), "session_file", error))
-}
 
 impl Trouble {
     fn new(reason: Reason, code: &str, message: impl ToString) -> Self {

@@ -23,6 +23,7 @@ mod response_file;
 mod resume;
 mod sandbox;
 mod scratch;
+mod seals;
 mod session_file;
 mod signal;
 mod tape;

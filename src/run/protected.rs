@@ -32,7 +32,10 @@ pub(super) fn protected(job: &Job, settings: &RunSettings, workspace: &Path) -> 
 pub(super) fn keys(settings: &RunSettings) -> Vec<PathBuf> {
     let own = settings.catalog.own();
     let own = own.filter_map(|(_, provider)| provider.key_file.clone());
-    own.chain(settings.environment.key_files()).collect()
+    let state = settings.environment.state_dir();
+    own.chain(settings.environment.key_files())
+        .chain(state)
+        .collect()
 }
 
 /// What the runner itself writes while commands run: the directory of the run, and

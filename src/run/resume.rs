@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::event::Reason;
-use crate::store::{self, FindError, Store, StoreError};
+use crate::event::{Reason, Warning};
+use crate::store::{self, FindError, Found, Skipped, Store, StoreError};
 use crate::task::{Job, NEWEST, RUNS};
 
 use super::Environment;
@@ -30,25 +30,59 @@ pub fn find_session(job: &mut Job, environment: &Environment) -> Result<(), Find
         return Ok(());
     };
     let roots = session_roots(&job.reports_dir, environment);
-    let found = match resume.session.as_str() {
-        NEWEST => store::newest(&roots, &job.workspace.path)?,
-        text => store::find(&roots, text)?,
+    let seals = environment.seals(&job.workspace.path);
+    let believed = |path: &Path| match &seals {
+        Ok(seals) => seals.check(path).map_err(|error| error.to_string()),
+        Err(why) => Err(why.clone()),
+    };
+    let path = match resume.session.as_str() {
+        NEWEST => {
+            let newest = store::newest(&roots, &job.workspace.path, believed)?;
+            job.warnings.extend(newest.passed_over.iter().map(doubted));
+            resume.believed = true;
+            newest.path
+        }
+        text => {
+            let found = store::find(&roots, text)?;
+            match believed(&found.path) {
+                Ok(()) => resume.believed = true,
+                // Whoever names a file knows where it came from.
+                Err(_) if found.by_path => {}
+                Err(reason) => {
+                    let Found { id, path, .. } = found;
+                    return Err(FindError::Doubtful { id, path, reason });
+                }
+            }
+            found.path
+        }
     };
     if job.settings.model.is_none() {
-        let tree = Store::read(&found.path)?;
+        let tree = Store::read(&path)?;
         let owned = |(provider, id): (&str, &str)| (provider.to_owned(), id.to_owned());
         resume.model = tree.model().map(owned);
     }
-    resume.file = Some(found.path);
+    resume.file = Some(path);
     Ok(())
+}
+
+fn doubted(session: &Skipped) -> Warning {
+    Warning {
+        code: "session_passed_over".to_owned(),
+        message: format!(
+            "{} is newer, but is not gone on with: {}",
+            session.path.display(),
+            session.reason
+        ),
+    }
 }
 
 /// The reason of a run whose session cannot be told.
 pub fn find_reason(error: &FindError) -> Reason {
     match error {
-        FindError::Missing { .. } | FindError::Ambiguous { .. } | FindError::NoneYet { .. } => {
-            Reason::NoInput
-        }
+        FindError::Missing { .. }
+        | FindError::Ambiguous { .. }
+        | FindError::NoneYet { .. }
+        | FindError::Doubtful { .. } => Reason::NoInput,
         FindError::Unreadable(error) => store_reason(error),
     }
 }

@@ -264,7 +264,7 @@ fn grounds(
     env: &[(String, String)],
 ) -> Grounds {
     let mut hidden = survey.named;
-    hidden.extend(environment.key_files());
+    hidden.extend(environment.key_files().chain(environment.state_dir()));
     let mut protected = site.protected;
     let mut repositories = Vec::new();
     protected.extend(survey.placed);

@@ -22,6 +22,7 @@ use crate::store::entry::SESSION_VERSION;
 use crate::store::file_lines::{Access, Content, open_regular, read_content, read_failed};
 use crate::store::file_upgrade::{self, Old};
 use crate::store::redact::redact_line;
+use crate::store::seal::{Seal, Seals};
 use crate::store::sync::Flusher;
 use crate::store::{Durability, StoreError};
 
@@ -45,6 +46,8 @@ pub(crate) struct SessionFile {
     redactor: Redactor,
     /// The version of a file whose lines are still those of an older one.
     old_version: Option<u32>,
+    /// What says that this user's runner wrote it.
+    seal: Option<Seal>,
 }
 
 impl SessionFile {
@@ -91,6 +94,7 @@ impl SessionFile {
             dirty: false,
             redactor,
             old_version: None,
+            seal: None,
         })
     }
 
@@ -132,8 +136,15 @@ impl SessionFile {
             dirty: content.torn_bytes > 0 || content.unended,
             redactor,
             old_version: (content.version < SESSION_VERSION).then_some(content.version),
+            seal: None,
         };
         Ok((opened, content))
+    }
+
+    /// Records what the file holds, from now on with each line.
+    pub(crate) fn seal(&mut self, seals: &Seals, id: &str) -> io::Result<()> {
+        self.seal = Some(seals.seal(&self.path, id, self.good_len)?);
+        Ok(())
     }
 
     /// Removes a file that this process just made and could not fill.
@@ -177,6 +188,11 @@ impl SessionFile {
             return Err(sealed());
         }
         let file = self.file.as_ref().ok_or_else(sealed)?;
+        // Without its record the session is only not believed any more.
+        self.seal = self.seal.take().and_then(|mut seal| {
+            let recorded = seal.extend(lines.as_bytes());
+            recorded.is_ok().then_some(seal)
+        });
         let written = access::write_record(file, lines.as_bytes());
         if let Err(source) = written {
             self.broken = true;
@@ -226,6 +242,8 @@ impl SessionFile {
                 self.file = Some(file);
                 self.good_len = len;
                 self.old_version = None;
+                let renewed = self.seal.take().map(|seal| seal.renew(&self.path, len));
+                self.seal = renewed.and_then(Result::ok);
                 Ok(())
             }
             Err(error) => {

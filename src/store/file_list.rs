@@ -65,6 +65,17 @@ pub struct Found {
     pub path: PathBuf,
     /// Its id.
     pub id: String,
+    /// Whether it was asked for by the name of its file or its folder.
+    pub by_path: bool,
+}
+
+/// The newest session of a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Newest {
+    /// Its file.
+    pub path: PathBuf,
+    /// Newer ones that were not believed.
+    pub passed_over: Vec<Skipped>,
 }
 
 /// The session that was asked for cannot be told.
@@ -87,12 +98,28 @@ pub enum FindError {
         matches: Vec<Found>,
     },
     /// There is none for the working directory.
-    #[error("there is no session of {}{}", cwd.display(), searched(roots))]
+    #[error("there is no session of {}{}{}", cwd.display(), searched(roots), doubted(passed_over))]
     NoneYet {
         /// The working directory.
         cwd: PathBuf,
         /// The folders that were searched.
         roots: Vec<PathBuf>,
+        /// Those that were not believed.
+        passed_over: Vec<Skipped>,
+    },
+    /// Whoever can write a file can write a session of that id.
+    #[error(
+        "the session {id} is not gone on with: {reason}; to do so anyway, name its file: \
+         --resume {}",
+        path.display()
+    )]
+    Doubtful {
+        /// Its id.
+        id: String,
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
     },
     /// The file is no session, or cannot be read.
     #[error(transparent)]
@@ -109,6 +136,17 @@ fn searched(roots: &[PathBuf]) -> String {
     } else {
         format!(" in {}", names.join(" or "))
     }
+}
+
+fn doubted(passed_over: &[Skipped]) -> String {
+    let one = |skipped: &Skipped| {
+        let path = skipped.path.display();
+        format!(
+            "\n  {path} was passed over: {}; to go on with it, name it: --resume {path}",
+            skipped.reason
+        )
+    };
+    passed_over.iter().map(one).collect()
 }
 
 fn listed(matches: &[Found]) -> String {
@@ -151,7 +189,11 @@ pub fn find(roots: &[PathBuf], text: &str) -> Result<Found, FindError> {
     if is_path && !path.is_dir() {
         let id = header(path)?.header.id;
         let path = path.to_owned();
-        return Ok(Found { path, id });
+        return Ok(Found {
+            path,
+            id,
+            by_path: true,
+        });
     }
     let folder = [path.to_owned()];
     let (roots, prefix) = if is_path {
@@ -164,8 +206,11 @@ pub fn find(roots: &[PathBuf], text: &str) -> Result<Found, FindError> {
         if let Ok(first) = header(&path)
             && first.header.id.starts_with(prefix)
         {
-            let id = first.header.id;
-            matches.push(Found { path, id });
+            matches.push(Found {
+                path,
+                id: first.header.id,
+                by_path: is_path,
+            });
         }
     }
     if matches.iter().any(|found| found.id == text) {
@@ -187,31 +232,35 @@ pub fn find(roots: &[PathBuf], text: &str) -> Result<Found, FindError> {
     }
 }
 
-/// The session of the working directory `cwd` that was written to last.
+/// The session of the working directory `cwd` that was written to last, of those
+/// that `believed` accepts; it says why not.
 ///
 /// # Errors
 /// When there is none.
-pub fn newest(roots: &[PathBuf], cwd: &Path) -> Result<Found, FindError> {
+pub fn newest(
+    roots: &[PathBuf],
+    cwd: &Path,
+    believed: impl Fn(&Path) -> Result<(), String>,
+) -> Result<Newest, FindError> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let wanted = real(cwd);
-    let mut newest: Option<SessionSummary> = None;
+    let mut found: Vec<SessionSummary> = Vec::new();
     for path in files(roots, &mut Vec::new()) {
         let here = header(&path).is_ok_and(|first| real(Path::new(&first.header.cwd)) == wanted);
-        let Some(summary) = here.then(|| summary(&path).ok()).flatten() else {
-            continue;
-        };
-        let age = |summary: &SessionSummary| (summary.modified.clone(), summary.id.clone());
-        if newest.as_ref().is_none_or(|best| age(best) < age(&summary)) {
-            newest = Some(summary);
+        found.extend(here.then(|| summary(&path).ok()).flatten());
+    }
+    found.sort_by(|one, other| (&other.modified, &other.id).cmp(&(&one.modified, &one.id)));
+    let mut passed_over = Vec::new();
+    for SessionSummary { path, .. } in found {
+        match believed(&path) {
+            Ok(()) => return Ok(Newest { path, passed_over }),
+            Err(reason) => passed_over.push(Skipped { path, reason }),
         }
     }
-    let found = newest.map(|summary| Found {
-        path: summary.path,
-        id: summary.id,
-    });
-    found.ok_or_else(|| FindError::NoneYet {
+    Err(FindError::NoneYet {
         cwd: cwd.to_owned(),
         roots: roots.to_vec(),
+        passed_over,
     })
 }
 

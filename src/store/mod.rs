@@ -15,6 +15,7 @@ mod fork;
 mod line;
 mod message_line;
 mod redact;
+mod seal;
 mod sent;
 mod surrogate;
 mod sync;
@@ -28,8 +29,11 @@ use crate::secret::Redactor;
 
 pub use bash_execution::BashExecution;
 pub use entry::{Entry, EntryId, EntryKind, Header, SESSION_VERSION};
-pub use file_list::{FindError, Found, Listing, SessionSummary, Skipped, find, list, newest};
+pub use file_list::{
+    FindError, Found, Listing, Newest, SessionSummary, Skipped, find, list, newest,
+};
 pub use fork::ForkFile;
+pub use seal::{Seals, Unsealed};
 pub use tree::{SessionTree, TreeError};
 
 use file::SessionFile;
@@ -349,6 +353,18 @@ impl Store {
             None => Ok(()),
         };
         kept.and(closed)
+    }
+
+    /// Records what the session file holds, so that [`Seals::check`] knows it again,
+    /// whatever is appended. A session without a file has nothing to record.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn seal(&mut self, seals: &Seals) -> std::io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.seal(seals, &self.tree.header().id),
+            None => Ok(()),
+        }
     }
 
     /// The session.

@@ -464,6 +464,7 @@ impl Resolution<'_> {
             session,
             fork: section.fork,
             file: None,
+            believed: false,
             model: None,
         })
     }

@@ -135,6 +135,8 @@ pub struct Resume {
     pub fork: bool,
     /// Its file, once it was found.
     pub file: Option<PathBuf>,
+    /// Whether this user's runner is known to have written it.
+    pub believed: bool,
     /// The provider and the model that answered last in it.
     pub model: Option<(String, String)>,
 }

@@ -1,6 +1,6 @@
 //! Git as a command: hardened, bounded, and told everything it may know.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -115,6 +115,19 @@ impl Git {
         args.extend(self.pathspec(exclude));
         let status = git.output(args, LIST_BYTES_MAX, cancel).await?;
         Ok(status.output.is_empty())
+    }
+
+    /// Whether the index has the file `name` of this directory.
+    pub(super) async fn is_tracked(
+        &self,
+        name: &OsStr,
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        let mut pathspec = os(":(literal)");
+        pathspec.push(name);
+        let args = vec![os("ls-files"), os("-z"), os("--cached"), os("--"), pathspec];
+        let listed = self.output(args, LIST_BYTES_MAX, cancel).await?;
+        Ok(!listed.output.is_empty())
     }
 
     /// The same with further settings, handed over as they are: as arguments

@@ -281,6 +281,35 @@ pub async fn is_clean(
     }
 }
 
+/// Whether the repository around `file`, if there is one, has it in its index.
+///
+/// # Errors
+/// When git fails, or is not there.
+pub async fn is_tracked(
+    file: &Path,
+    git: &GitSettings,
+    cancel: &CancellationToken,
+) -> Result<bool, WorkspaceError> {
+    let (Some(parent), Some(name)) = (file.parent(), file.file_name()) else {
+        return Ok(false);
+    };
+    let directory = real_directory(parent)?;
+    let Some(repository) = Repository::discover(&directory) else {
+        return Ok(false);
+    };
+    match Git::in_repository(&repository, git)
+        .is_tracked(name, cancel)
+        .await
+    {
+        Ok(tracked) => Ok(tracked),
+        Err(Failure::Cancelled) => Err(WorkspaceError::Cancelled),
+        Err(Failure::NotApplicable) => {
+            Err(WorkspaceError::Git("there is no git command".to_owned()))
+        }
+        Err(Failure::Broken(message)) => Err(WorkspaceError::Git(message)),
+    }
+}
+
 fn failed(message: &str) -> Warning {
     warning(
         "baseline_failed",

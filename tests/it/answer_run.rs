@@ -316,6 +316,7 @@ fn a_session_that_goes_on_may_be_asked_for_a_document() {
     for fork in [vec![], vec!["--fork-session"]] {
         std::fs::write(first.cwd().join("more.yaml"), expects.to_string()).unwrap();
         let output = Cli::at(first.cwd())
+            .env("HOME", first.home())
             .args([
                 "-p",
                 "again",

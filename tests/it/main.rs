@@ -126,6 +126,7 @@ mod report_replay;
 mod requires_cli;
 mod requires_run;
 mod requires_task;
+mod resume_planted;
 mod resume_run;
 mod retry_discarded;
 mod retry_session;

@@ -16,6 +16,7 @@ use crate::support::server::{ModelServer, Recorded};
 /// `agent` in `cwd` with a key for the server.
 fn agent(cwd: &Path, server: &ModelServer) -> Cli {
     Cli::at(cwd)
+        .env("XDG_STATE_HOME", cwd.with_file_name("state"))
         .env("ANTHROPIC_API_KEY", "key-of-a-test")
         .env("ANTHROPIC_BASE_URL", server.url())
 }
@@ -34,7 +35,8 @@ fn start(cli: &Cli, cwd: &Path) -> Running {
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
-    let cwd = dir.path().canonicalize().unwrap();
+    let cwd = dir.path().canonicalize().unwrap().join("work");
+    fs::create_dir(&cwd).unwrap();
     (dir, cwd)
 }
 

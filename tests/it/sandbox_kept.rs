@@ -114,6 +114,7 @@ fn a_session_that_goes_on_keeps_what_is_added_to_it() {
         let before = lines();
         let flags = ["--allow-bypass", "--output-format", "json", "--continue"];
         Cli::at(first.cwd())
+            .env("HOME", first.home())
             .args(["run", "task.yaml"])
             .args(flags)
             .run();

@@ -123,11 +123,19 @@ fn the_newest_is_that_of_the_working_directory() {
     write(&at("1.jsonl"), "a", &cwd, 5, &["x", "y"]);
     write(&at("2.jsonl"), "b", &cwd, 4, &["x"]);
     write(&at("3.jsonl"), "c", "/elsewhere", 6, &["x"]);
-    let newest = |cwd: &Path| store::newest(&roots(&dir), cwd).map(|found| found.id);
-    assert_eq!(newest(place.path()).unwrap(), "a");
+    let newest = |cwd: &Path| store::newest(&roots(&dir), cwd, |_| Ok(())).map(|found| found.path);
+    assert_eq!(newest(place.path()).unwrap(), at("1.jsonl"));
     let link = dir.path().join("same");
     std::os::unix::fs::symlink(place.path(), &link).unwrap();
-    assert_eq!(newest(&link).unwrap(), "a");
+    assert_eq!(newest(&link).unwrap(), at("1.jsonl"));
+    // One that is not believed is passed over.
+    let doubted = |path: &Path| match path.ends_with("1.jsonl") {
+        true => Err("why".to_owned()),
+        false => Ok(()),
+    };
+    let other = store::newest(&roots(&dir), place.path(), doubted).unwrap();
+    assert_eq!(other.path, at("2.jsonl"));
+    assert_eq!(other.passed_over[0].path, at("1.jsonl"));
     let none = newest(dir.path()).unwrap_err();
     assert!(matches!(none, FindError::NoneYet { .. }), "{none}");
 }

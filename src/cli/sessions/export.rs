@@ -38,7 +38,7 @@ pub(super) struct ExportCommand {
 
 impl ExportCommand {
     pub(super) fn execute(&self, console: &Console) -> Exit {
-        let Opened { path, tree } = match self.dirs.open(&self.session, console) {
+        let Opened { path, tree, .. } = match self.dirs.open(&self.session, console) {
             Ok(opened) => opened,
             Err(exit) => return exit,
         };

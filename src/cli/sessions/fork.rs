@@ -46,8 +46,10 @@ impl ForkCommand {
             return misuse(&TreeError::UnknownEntry(entry.clone()).to_string(), console);
         }
         let to = self.target(&opened, console);
-        let forked = Store::fork_file(tree, &opened.path, at.as_ref(), to)
-            .and_then(|mut fork| fork.close().map(|()| fork));
+        let forked = Store::fork_file(tree, &opened.path, at.as_ref(), to).and_then(|mut fork| {
+            opened.seal(&mut fork);
+            fork.close().map(|()| fork)
+        });
         let fork = match forked {
             Ok(fork) => fork,
             Err(error) => return refuse(&error, console),

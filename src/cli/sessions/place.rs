@@ -1,6 +1,6 @@
 //! Which session is meant, and how it is told of.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::event::Reason;
 use crate::report::{neutral, neutral_json, neutral_text};
 use crate::run;
-use crate::store::{self, FindError, SessionTree, Store, StoreError};
+use crate::store::{self, FindError, Seals, SessionTree, Store, StoreError};
 
 use super::Format;
 
@@ -46,6 +46,27 @@ pub(super) struct SessionArgument {
 pub(super) struct Opened {
     pub(super) path: PathBuf,
     pub(super) tree: SessionTree,
+    /// What knows it again; none when it is not known to be this user's.
+    seals: Option<Seals>,
+}
+
+impl Opened {
+    /// Lets what was made of the session be known as it is known itself.
+    pub(super) fn seal(&self, store: &mut Store) {
+        if let Some(seals) = &self.seals {
+            // A session without a record is gone on with by the name of its file.
+            let _ = store.seal(seals);
+        }
+    }
+
+    /// The same for the session file itself, of which `content` was put back.
+    pub(super) fn seal_content(&self, content: &[u8]) {
+        if let Some(seals) = &self.seals {
+            let lines = content.iter().rposition(|byte| *byte == b'\n');
+            let length = lines.map_or(0, |last| last as u64 + 1);
+            let _ = seals.seal(&self.path, &self.tree.header().id, length);
+        }
+    }
 }
 
 impl DirFlags {
@@ -65,9 +86,12 @@ impl DirFlags {
         let found = store::find(&self.roots(console), &which.session)
             .map_err(|error| refuse_find(&error, console))?;
         let tree = Store::read(&found.path).map_err(|error| refuse(&error, console))?;
+        let seals = console.environment().seals(Path::new(&tree.header().cwd));
+        let seals = seals.ok().filter(|seals| seals.check(&found.path).is_ok());
         Ok(Opened {
             path: found.path,
             tree,
+            seals,
         })
     }
 }

@@ -84,9 +84,10 @@ pub(super) fn compact(
         .map_err(|error| told(Trouble::new(Reason::Internal, error)))?;
     let before =
         Before::read(&opened.path).map_err(|error| told(Trouble::new(Reason::Io, error)))?;
-    let store = Store::open(&opened.path, Durability::Step, console.redactor())
+    let mut store = Store::open(&opened.path, Durability::Step, console.redactor())
         .map_err(|error| refuse(&error, console))?
         .store;
+    opened.seal(&mut store);
     let (sender, events) = mpsc::channel(EVENTS_MAX);
     let cwd = PathBuf::from(&opened.tree.header().cwd);
     let mut options = SessionOptions::with_models(models, activity, cwd, sender);
@@ -104,6 +105,7 @@ pub(super) fn compact(
         Err(trouble) => {
             let put_back = before.put_back(&opened.path);
             put_back.map_err(|error| told(Trouble::new(Reason::Io, error)))?;
+            opened.seal_content(&before.bytes);
             Err(told(trouble))
         }
     }
@@ -124,7 +126,7 @@ impl Before {
     }
 
     /// Makes the file what it was.
-    fn put_back(self, path: &Path) -> io::Result<()> {
+    fn put_back(&self, path: &Path) -> io::Result<()> {
         if fs::read(path).is_ok_and(|now| now == self.bytes) {
             return Ok(());
         }
@@ -145,6 +147,7 @@ impl Before {
 fn restore(opened: &Opened, console: &Console) -> Result<(), StoreError> {
     let before = &opened.tree;
     let mut store = Store::open(&opened.path, Durability::Step, console.redactor())?.store;
+    opened.seal(&mut store);
     if let Some((provider, model_id)) = before.model()
         && store.tree().model() != Some((provider, model_id))
     {

@@ -196,6 +196,11 @@ impl Output {
         &self.place.cwd
     }
 
+    /// The home directory.
+    pub fn home(&self) -> &Path {
+        self.place.home.path()
+    }
+
     /// The run directory: the one asked for, or the only one there is.
     pub fn run_dir(&self) -> PathBuf {
         if let Some(dir) = &self.run_dir {
