@@ -58,13 +58,15 @@ pub(super) async fn kept(
 ) -> Result<Kept, SessionFileError> {
     let settings = &context.settings;
     let redactor = settings.redactor.clone();
-    let seals = job.persist_session.then(|| settings.environment.seals(workspace));
+    let seals = job
+        .persist_session
+        .then(|| settings.environment.seals(workspace));
     let seals = seals.and_then(Result::ok);
     let Some(resume) = &job.resume else {
         return Ok(open(job, new, redactor, seals.as_ref())?);
     };
     if let Some(file) = resume.file.as_deref().filter(|_| !resume.believed) {
-        let git = changes::git_settings(context, &job.workspace.path, scratch);
+        let git = changes::git_settings(context, job, &job.workspace.path, scratch);
         refuse_tracked(file, &git).await?;
     }
     let (job, new) = (job.clone(), new.to_owned());
