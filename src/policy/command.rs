@@ -35,12 +35,14 @@ pub(crate) struct CommandLine {
     pub(crate) loose_glob: bool,
     /// Whether a pipe or a here-document feeds it.
     fed: bool,
+    /// Whether it runs once at most, and nothing beside it.
+    pub(crate) once: bool,
 }
 
 impl CommandLine {
     /// A line that should be one command, as rules and their examples say it.
     pub(crate) fn new(text: &str) -> Self {
-        let one = shell::analyse(text, Path::new("/"), None).map_err(Refusal::from);
+        let one = shell::analyse(text, &shell::Start::at(Path::new("/"))).map_err(Refusal::from);
         let one = one.and_then(|mut analysis| {
             let command = analysis.commands.pop();
             match command.filter(|_| analysis.commands.is_empty() && analysis.openings.is_empty()) {
@@ -98,6 +100,7 @@ impl CommandLine {
             named_by: simple.named_by,
             loose_glob,
             fed: simple.fed,
+            once: simple.once,
         }
     }
 
@@ -116,6 +119,7 @@ impl CommandLine {
             named_by: None,
             loose_glob: false,
             fed: false,
+            once: false,
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) enum Judged<'a> {
         place: Result<Located, Unresolved>,
         /// The rule that allows every command, for what a redirection opens.
         by_command: Option<String>,
+        /// Of a redirection, whether it leads into the commands' temporary files.
+        temporary: Option<bool>,
     },
     /// A redirection to a path of which a part is not known.
     Somewhere {
@@ -116,9 +118,15 @@ impl Policy {
                 path,
                 place,
                 by_command,
+                temporary,
             } => {
                 let granted = self.grant_path(tool, *kind, path, place.as_ref());
-                self.or_by_command(granted, *kind, place.as_ref().ok(), by_command.as_ref())
+                let place_known = place.as_ref().ok();
+                let granted = match temporary {
+                    Some(own) => self.or_temporary(granted, *kind, place_known, *own),
+                    None => granted,
+                };
+                self.or_by_command(granted, *kind, place_known, by_command.as_ref())
             }
             Judged::Somewhere { kind, text } => self.grant_somewhere(*kind, text),
             Judged::Exec(exec) => self.grant_exec(exec),
@@ -146,6 +154,7 @@ impl Policy {
             place: self.scope.locate(&path),
             path,
             by_command: None,
+            temporary: None,
         }
     }
 

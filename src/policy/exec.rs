@@ -105,7 +105,12 @@ impl Policy {
         let top = &self.scope.real_workspace;
         let asks = text.contains("--show-toplevel") && top.join(".git").exists();
         let top = asks.then_some(top.as_path());
-        let (mut analysis, refusal) = match shell::analyse(text, &self.scope.workspace, top) {
+        let place = shell::Start {
+            workspace: &self.scope.workspace,
+            top,
+            tmpdir: self.temporary.variable.as_deref(),
+        };
+        let (mut analysis, refusal) = match shell::analyse(text, &place) {
             Ok(analysis) => (analysis, None),
             Err(unread) => (unread.before, Some(unread.refusal)),
         };
@@ -346,7 +351,7 @@ impl Policy {
             return allow(Decider::Mode, None, format!("allowed by mode {mode}"));
         }
         if exec.companion && exec.beside {
-            let why = "it prints, or passes on, what it is given beside an allowed command";
+            let why = "it needs no rule beside an allowed command";
             return allow(Decider::Policy, None, why.to_owned());
         }
         if let Some((bound, Coverage::Refused(why))) =
@@ -446,10 +451,11 @@ impl Policy {
             ));
         }
         let outside = exec.touched.iter().flatten().find(|touched| {
-            !touched
-                .place
-                .as_ref()
-                .is_ok_and(|place| self.scope.contains(&place.real))
+            !touched.place.as_ref().is_ok_and(|place| {
+                self.scope.contains(&place.real)
+                    || self.temporary.hold(&place.lexical, &self.scope)
+                    || self.is_linked_program(exec, touched)
+            })
         })?;
         Some(format!(
             "`{}` is outside the workspace, and a prefix rule does not cover that",

@@ -30,7 +30,8 @@
 //! allowed to run (a build, a test, a script) is out of sight here.
 //!
 //! Decisions are synchronous; the only I/O is that of resolving paths, and of
-//! looking at the names that a glob or a walk would meet.
+//! looking at the names that a glob or a walk would meet, and at the script that
+//! activates a virtual environment.
 
 mod assignment;
 mod automation;
@@ -48,6 +49,7 @@ mod globs;
 mod guard;
 mod lax;
 mod lenient;
+mod linked;
 mod listing;
 mod may;
 mod mode;
@@ -65,6 +67,7 @@ mod shell;
 mod suggest;
 mod sweep;
 mod table;
+mod temporary;
 mod texts;
 mod touched;
 mod tree;
@@ -83,6 +86,7 @@ pub use named::server_access;
 pub use protect::{is_credential_directory, is_credential_name};
 pub use rule::{Effect, Rule, RuleError, changes_rules};
 pub use shell::{Refusal, literal_words, simple_commands};
+pub use temporary::{PrivateDirectory, TemporaryFiles};
 
 use crate::event::Decider;
 use pattern::BoundPattern;
@@ -122,6 +126,8 @@ pub struct Surroundings {
     pub keys: Vec<PathBuf>,
     /// Whether commands run in a sandbox; mode `workspace` rests on it.
     pub sandbox: Enforcement,
+    /// The temporary files that the sandbox gives commands.
+    pub temporary: TemporaryFiles,
 }
 
 /// The answer to a call.
@@ -170,6 +176,7 @@ pub struct Policy {
     scope: Scope,
     protections: Protections,
     sandbox: Enforcement,
+    temporary: TemporaryFiles,
     allow: Vec<Bound>,
     ask: Vec<Bound>,
     deny: Vec<Bound>,
@@ -191,6 +198,7 @@ impl Policy {
             protected,
             keys,
             sandbox,
+            temporary,
         } = surroundings;
         let scope = Scope::new(
             &workspace,
@@ -215,6 +223,7 @@ impl Policy {
             protections: Protections::new(&protected, &keys, &scope),
             scope,
             sandbox,
+            temporary,
             permissions,
         }
     }

@@ -24,6 +24,7 @@ impl Policy {
                 .into_iter()
                 .map(|(path, place)| Judged::Path {
                     kind,
+                    temporary: Some(self.temporary.hold(&path, &self.scope)),
                     path: path.into(),
                     place,
                     by_command: self.any_command(),
@@ -31,6 +32,32 @@ impl Policy {
                 .collect(),
             Err(text) => vec![Judged::Somewhere { kind, text }],
         }
+    }
+
+    /// Redirections into the commands' own temporary files are as good as those
+    /// into the workspace: a mode in which commands may write allows them.
+    pub(super) fn or_temporary(
+        &self,
+        granted: Decision,
+        kind: PathAccess,
+        place: Option<&Located>,
+        own: bool,
+    ) -> Decision {
+        let mode = self.permissions.mode;
+        let protected = place.is_none_or(|place| self.protections.of(kind, place).is_some());
+        let writes = kind == PathAccess::Write;
+        if granted.is_allowed() || protected || (writes && mode == Mode::ReadOnly) {
+            return granted;
+        }
+        if own {
+            let reason = format!("allowed by mode {mode}: only commands have that directory");
+            return allow(Decider::Mode, None, reason);
+        }
+        if writes && self.temporary.variable.is_some() {
+            let reason = format!("{}; a command may write below `$TMPDIR`", granted.reason);
+            return Decision { reason, ..granted };
+        }
+        granted
     }
 
     /// A rule for every command covers what its redirections open, but for

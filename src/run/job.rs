@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::model::ClientOptions;
-use crate::policy::{Enforcement, Permissions, Policy, Surroundings};
+use crate::policy::{Permissions, Policy, Surroundings};
 use crate::process::Confinement;
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
@@ -277,13 +277,8 @@ async fn open_session(
     let activity = Activity::new();
     let models = site.tape.models(models(job, settings, activity.clone())?);
     let judge = || {
-        policy(
-            job,
-            settings,
-            site,
-            job.permissions.clone(),
-            confined.enforcement,
-        )
+        let permissions = job.permissions.clone();
+        policy(job, settings, site, permissions, Some(&confined))
     };
     let resources = resources::load(job, context, &site.workspace, judge).await;
     let permissions = resources::permissions(job, &resources, &site.workspace);
@@ -383,7 +378,7 @@ async fn confine(job: &Job, context: &JobContext, site: &Site) -> Result<Confine
     };
     let judge = || {
         let permissions = job.permissions.clone();
-        policy(job, settings, site, permissions, Enforcement::NotEnforced)
+        policy(job, settings, site, permissions, None)
     };
     let confined = sandbox::establish(job, context, place, judge).await;
     confined.map_err(|error| {
@@ -398,7 +393,7 @@ fn policy(
     settings: &RunSettings,
     site: &Site,
     permissions: Permissions,
-    sandbox: Enforcement,
+    confined: Option<&Confined>,
 ) -> Arc<Policy> {
     Arc::new(Policy::new(
         permissions,
@@ -407,7 +402,12 @@ fn policy(
             home: settings.environment.home(),
             protected: protected(job, settings, &site.workspace),
             keys: keys(settings),
-            sandbox,
+            sandbox: confined
+                .map(|confined| confined.enforcement)
+                .unwrap_or_default(),
+            temporary: confined
+                .map(|confined| confined.temporary.clone())
+                .unwrap_or_default(),
         },
     ))
 }
@@ -421,7 +421,7 @@ fn workbench(
 ) -> Workbench {
     Workbench::new(
         Toolset::built_in(&job.tools),
-        policy(job, settings, site, permissions, confined.enforcement),
+        policy(job, settings, site, permissions, Some(confined)),
         crate::tool::Place {
             workspace: site.workspace.clone(),
             home: settings.environment.home(),

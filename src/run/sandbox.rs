@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
 use crate::hook::{CommandHook, Hooks};
-use crate::policy::{Enforcement, Mode, Policy, Rule, is_credential_directory, is_credential_name};
+use crate::policy::{
+    Enforcement, Mode, Policy, PrivateDirectory, Rule, TemporaryFiles, is_credential_directory,
+    is_credential_name,
+};
 use crate::process::Confinement;
 use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{
@@ -32,6 +35,8 @@ pub(super) struct Confined {
     pub(super) env: Vec<(String, String)>,
     /// Whether policy may rest on it.
     pub(super) enforcement: Enforcement,
+    /// The temporary files that only commands have.
+    pub(super) temporary: TemporaryFiles,
     /// What is told of it; none when no command can run.
     pub(super) report: Option<SandboxReport>,
     /// The way out to the hosts that are listed.
@@ -75,6 +80,7 @@ pub(super) async fn establish(
         confinement: None,
         env,
         enforcement: Enforcement::NotEnforced,
+        temporary: TemporaryFiles::default(),
         report: None,
         gateway: None,
     };
@@ -125,10 +131,32 @@ pub(super) async fn establish(
             warnings.push(no_hosts(&passed_over));
         }
         confined.enforcement = Enforcement::Enforced;
+        confined.temporary = temporary(sandbox.tier(), &grounds, &confined.env);
         confined.confinement = Some(Arc::new(sandbox));
     }
     tell(warnings, job, context).await;
     Ok(confined)
+}
+
+/// The directories that a tier gives commands for themselves: landlock has only
+/// those that `$TMPDIR` and `$HOME` name.
+fn temporary(tier: Tier, grounds: &Grounds, env: &[(String, String)]) -> TemporaryFiles {
+    let (files, home) = (grounds.private_tmp(), grounds.private_home());
+    let mut private = vec![
+        PrivateDirectory::at(home.clone(), home),
+        PrivateDirectory::at(files.clone(), files.clone()),
+    ];
+    if tier == Tier::Namespaces {
+        let mounted = ["/tmp", "/var/tmp"].map(PathBuf::from);
+        private.extend(mounted.map(|path| PrivateDirectory::at(path, files.clone())));
+    }
+    let variable = env.iter().find(|(name, _)| name == "TMPDIR");
+    let variable = variable.map(|(_, value)| PathBuf::from(value));
+    TemporaryFiles {
+        // The task may have named another one.
+        variable: variable.filter(|value| *value == files),
+        private,
+    }
 }
 
 async fn tell(warnings: Vec<Warning>, job: &Job, context: &JobContext) {

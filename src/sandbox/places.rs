@@ -73,7 +73,7 @@ impl Grounds {
     }
 
     /// Where their temporary files are.
-    pub(super) fn private_tmp(&self) -> PathBuf {
+    pub fn private_tmp(&self) -> PathBuf {
         self.private.join("tmp")
     }
 

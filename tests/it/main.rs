@@ -103,6 +103,7 @@ mod policy_reach;
 mod policy_rule;
 mod policy_shell;
 mod policy_shell_bash;
+mod policy_temporary;
 mod policy_tools;
 mod policy_tree;
 mod policy_writes;

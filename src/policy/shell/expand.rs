@@ -437,6 +437,11 @@ impl Walker {
                 [only] => Value::Known(only.display().to_string()),
                 _ => Value::Unknown,
             },
+            // Another program may have started this shell without it.
+            "TMPDIR" if self.outer.is_none() && !state.hazy => match &self.tmpdir {
+                Some(place) => Value::Known(place.display().to_string()),
+                None => Value::Unknown,
+            },
             "@" | "*" => state.arguments.clone().map_or(Value::Unknown, Value::List),
             _ if NUMBERS.contains(&name) => Value::Number,
             _ => Value::Unknown,

@@ -112,6 +112,8 @@ pub(crate) struct Simple {
     pub(crate) directories: Vec<PathBuf>,
     /// Whether a pipe or a here-document feeds it.
     pub(crate) fed: bool,
+    /// Whether it runs once at most, and nothing of the line beside it.
+    pub(crate) once: bool,
     /// What names the files which its unknown words are.
     pub(crate) named_by: Option<Rc<Namer>>,
 }
@@ -147,6 +149,7 @@ impl Simple {
             outer: None,
             directories: vec![workspace.to_owned()],
             fed: false,
+            once: true,
             named_by: None,
         }
     }
@@ -253,24 +256,40 @@ impl From<Unread> for Refusal {
     }
 }
 
-/// Reads a line that is to run in the workspace, which is the top of a
-/// repository when `top` has its real path.
+/// Where a line begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    /// Where it runs.
+    pub(crate) workspace: &'a Path,
+    /// The real path of the workspace when that is the top of a repository.
+    pub(crate) top: Option<&'a Path>,
+    /// What `$TMPDIR` is, when that is known.
+    pub(crate) tmpdir: Option<&'a Path>,
+}
+
+impl<'a> Start<'a> {
+    /// A line of which only the directory is known.
+    pub(crate) fn at(workspace: &'a Path) -> Self {
+        Self {
+            workspace,
+            top: None,
+            tmpdir: None,
+        }
+    }
+}
+
+/// Reads a line.
 ///
 /// # Errors
 /// When what it runs cannot be said.
-pub(crate) fn analyse(
-    line: &str,
-    workspace: &Path,
-    top: Option<&Path>,
-) -> Result<Analysis, Unread> {
+pub(crate) fn analyse(line: &str, start: &Start<'_>) -> Result<Analysis, Unread> {
     let script = parse(line, 0)?;
     if script.statements.is_empty() {
         return Ok(refuse("it is empty")?);
     }
     let go = |jumps: bool| {
-        let mut walker = Walker::new(jumps, top);
-        walker.workspace = Some(workspace.to_owned());
-        let mut state = State::new(workspace);
+        let mut walker = Walker::new(jumps, start);
+        let mut state = State::new(start.workspace);
         let outcome = walker.script(&script, &mut state);
         let outcome = outcome.and_then(|()| walker.afterwards(&state));
         match outcome {
@@ -353,7 +372,7 @@ pub fn literal_words(command: &str) -> Result<Vec<String>, Refusal> {
 /// # Errors
 /// When what it runs cannot be said.
 pub fn simple_commands(line: &str) -> Result<Vec<Vec<String>>, Refusal> {
-    let analysis = analyse(line, Path::new("/"), None)?;
+    let analysis = analyse(line, &Start::at(Path::new("/")))?;
     let commands = analysis
         .commands
         .into_iter()

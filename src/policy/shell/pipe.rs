@@ -7,7 +7,16 @@ use super::syntax::{Command, Kind};
 use super::walk::Walker;
 use super::{Hands, Namer, Refusal};
 
+/// How deep the commands of the line's own list are: in a script, in a command.
+const TOP: usize = 2;
+
 impl Walker {
+    /// Whether what is gone through is a command of the line's own list: in no
+    /// pipe, loop, function or substitution, and not in the background.
+    pub(super) fn is_at_top(&self) -> bool {
+        self.depth == TOP && self.outer.is_none()
+    }
+
     /// The parts of a pipe, each in a shell of its own.
     pub(super) fn parts(&mut self, commands: &[Command], state: &State) -> Result<(), Refusal> {
         let mut names = state.names.clone();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::state::{Field, Function, Names, State, Value};
 use super::syntax::{Command, Join, Kind, Pipeline, Script, Statement, Word};
-use super::{Analysis, Namer, Outer, Refusal, names, refuse};
+use super::{Analysis, Namer, Outer, Refusal, Start, names, refuse};
 
 /// More commands than this are not gone through.
 const STEPS_MAX: usize = 20_000;
@@ -37,6 +37,8 @@ pub(super) struct Walker {
     pub(super) workspace: Option<PathBuf>,
     /// The top of the repository that the workspace is.
     pub(super) top: Option<PathBuf>,
+    /// What `$TMPDIR` is.
+    pub(super) tmpdir: Option<PathBuf>,
     /// Where the last `cd` leads.
     pub(super) moved: Option<Vec<PathBuf>>,
     /// Where the shell has been before a `cd`.
@@ -61,10 +63,12 @@ struct Ends {
 }
 
 impl Walker {
-    pub(super) fn new(jumps: bool, top: Option<&Path>) -> Self {
+    pub(super) fn new(jumps: bool, start: &Start<'_>) -> Self {
         Self {
             jumps,
-            top: top.map(Path::to_owned),
+            workspace: Some(start.workspace.to_owned()),
+            top: start.top.map(Path::to_owned),
+            tmpdir: start.tmpdir.map(Path::to_owned),
             ..Self::default()
         }
     }
@@ -116,7 +120,7 @@ impl Walker {
         self.deeper(|walker| {
             for statement in &script.statements {
                 if statement.background {
-                    walker.statement(statement, &mut state.clone())?;
+                    walker.deeper(|walker| walker.statement(statement, &mut state.clone()))?;
                 } else {
                     walker.statement(statement, state)?;
                 }
@@ -175,7 +179,7 @@ impl Walker {
                 self.ends_of(only, before, state)
             }
             commands => {
-                self.parts(commands, state)?;
+                self.deeper(|walker| walker.parts(commands, state))?;
                 both(state)
             }
         };
