@@ -189,10 +189,13 @@ pub(crate) fn is_plain_setting(name: &str) -> bool {
     fits_one_of(HARMLESS, name)
 }
 
-/// Whether a variable only says where code lies to a command that loads the code
-/// of the workspace anyway. Any other command would begin to load it.
-pub(crate) fn loads_workspace(name: &str, words: &[&str]) -> bool {
-    name == "PYTHONPATH" && LOADS_WORKSPACE.iter().any(|known| words.starts_with(known))
+/// A variable that only says where code lies to a command that loads the code of
+/// the workspace anyway. Any other command would begin to load it.
+pub(crate) const CODE_PATH: &str = "PYTHONPATH";
+
+/// Whether a command loads the code of the workspace whatever its environment is.
+pub(crate) fn loads_workspace(words: &[&str]) -> bool {
+    LOADS_WORKSPACE.iter().any(|known| words.starts_with(known))
 }
 
 /// Whether a value is a list of directories below the one where the command runs.

@@ -129,6 +129,7 @@ impl Policy {
             .map(|command| self.exec(command, line.clone()))
             .collect();
         order::check(&mut commands);
+        self.activated(&mut commands, &analysis.openings);
         let strays = commands
             .iter()
             .any(|exec| !exec.command.free && self.away(exec).is_some());

@@ -33,6 +33,7 @@
 //! looking at the names that a glob or a walk would meet, and at the script that
 //! activates a virtual environment.
 
+mod activate;
 mod assignment;
 mod automation;
 mod bash;

@@ -106,6 +106,7 @@ mod policy_shell_bash;
 mod policy_temporary;
 mod policy_tools;
 mod policy_tree;
+mod policy_venv;
 mod policy_writes;
 mod process;
 mod process_closed;

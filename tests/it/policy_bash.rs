@@ -370,8 +370,44 @@ fn a_denial_names_a_rule_that_would_do() {
         ("ls *.rs", Some("Bash(ls:*)")),
         ("cargo *", None),
         ("git log $x", None),
+        // Never one on options that stand before every subcommand.
+        ("git --no-pager log -3", Some("Bash(git log:*)")),
+        ("git -C . status", Some("Bash(git status:*)")),
+        ("git -C sub status", Some("Bash(git -C sub status)")),
+        ("git --no-pager push --force", Some("Bash(git push:*)")),
+        (
+            "kubectl -n prod get pods",
+            Some("Bash(kubectl -n prod get pods)"),
+        ),
+        ("git log | head -5", Some("Bash(git log:*)")),
+        ("pwd; git log | head -5; echo done", Some("Bash(git log:*)")),
     ] {
         let decision = decide_in(workspace.path(), Mode::AcceptEdits, &[], &[], command);
         assert_eq!(decision.suggested_rule.as_deref(), rule, "{command}");
+    }
+}
+
+#[test]
+fn a_denial_of_a_line_names_the_part_that_lacks_a_rule() {
+    let workspace = tempfile::tempdir().expect("a directory");
+    let allow = ["Bash(cargo test:*)"];
+    for (command, rule) in [
+        ("cargo test | tee x.log", "Bash(tee x.log)"),
+        ("cargo test 2>&1 | tail -5 | tee x.log", "Bash(tee x.log)"),
+        (
+            "cargo test && cargo clippy; echo done",
+            "Bash(cargo clippy:*)",
+        ),
+        ("git log && cargo test && git log -3", "Bash(git log:*)"),
+        ("cargo test | grep -r x", "Bash(grep:*)"),
+        // More than one is missing.
+        ("git log && ./x", "Bash(git log && ./x)"),
+        ("git log > ../x", "Bash(git log > ../x)"),
+    ] {
+        let denial = decide_in(workspace.path(), Mode::AcceptEdits, &allow, &[], command);
+        assert_eq!(denial.suggested_rule.as_deref(), Some(rule), "{command}");
+        let wider = [allow[0], rule];
+        let retried = decide_in(workspace.path(), Mode::AcceptEdits, &wider, &[], command);
+        assert!(retried.is_allowed(), "{command}: {}", retried.reason);
     }
 }

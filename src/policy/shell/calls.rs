@@ -8,7 +8,7 @@ use super::state::{Field, Function, State, Value};
 use super::syntax::{Assigned, Assignment, Word};
 use super::walk::Walker;
 use super::{Glob, Outer, Refusal, Simple, names, refuse};
-use crate::policy::assignment::{is_workspace_path, loads_workspace};
+use crate::policy::assignment::{CODE_PATH, is_workspace_path, loads_workspace};
 
 /// Programs that run what they read, unless they are given a file.
 const INTERPRETERS: &[&str] = &[
@@ -79,7 +79,8 @@ impl Walker {
             return Ok(());
         }
         if let Assigned::Scalar(word) = &assignment.value
-            && loads_workspace(&assignment.name, &words)
+            && assignment.name == CODE_PATH
+            && loads_workspace(&words)
             && !is_function
             && !assignment.append
             && assignment.subscript.is_none()
@@ -280,10 +281,16 @@ impl Walker {
             outer: self.outer.clone(),
             directories: state.directories.clone(),
             fed: state.fed,
+            once: self.is_at_top(),
             named_by: self.named_by.clone(),
             words,
         };
-        if !self.analysis.commands.contains(&simple) {
+        // The same script may be another one later.
+        let script = matches!(
+            simple.words.first().map(String::as_str),
+            Some("." | "source")
+        );
+        if script || !self.analysis.commands.contains(&simple) {
             self.analysis.commands.push(simple);
         }
     }
