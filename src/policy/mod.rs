@@ -43,6 +43,7 @@ mod code;
 mod command;
 mod companion;
 mod decide;
+mod denials;
 mod exec;
 mod explain;
 mod find;
@@ -81,6 +82,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use automation::{automation_places, is_automation};
+pub use denials::PathDenials;
 pub use explain::{Explanation, Part};
 pub use mode::{Enforcement, Mode, OnAsk, UnknownMode};
 pub use named::server_access;

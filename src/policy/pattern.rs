@@ -184,6 +184,28 @@ impl BoundPattern {
         })
     }
 
+    /// Whether the pattern may mean something in a directory.
+    pub(crate) fn reaches_into(&self, directory: &Path) -> bool {
+        let mut bases = self.bases.iter().chain(&self.linked_bases);
+        bases.any(|base| base.starts_with(directory) || directory.starts_with(base))
+    }
+
+    /// What the pattern names when it is not a glob, or means all below one place.
+    pub(crate) fn places(&self) -> Option<Vec<PathBuf>> {
+        let literal = self.pattern.globs.is_empty() || self.pattern.covers_base;
+        literal.then(|| {
+            let mut places: Vec<PathBuf> = self
+                .bases
+                .iter()
+                .chain(&self.linked_bases)
+                .cloned()
+                .collect();
+            places.sort();
+            places.dedup();
+            places
+        })
+    }
+
     /// Whether a glob plainly may come to mean what the pattern denies.
     pub(crate) fn could_be_met(&self, glob: &PathGlob) -> bool {
         let below = match self.pattern.anywhere {
