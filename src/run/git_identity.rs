@@ -6,7 +6,6 @@
 //! may name programs, servers and tokens. What the repository says of its user goes
 //! before, as ever.
 
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Warning;
 use crate::process::{CommandSpec, Ending, Streams, capture};
-use crate::sandbox::GitAccess;
+use crate::sandbox::{GitAccess, section};
 use crate::task::Job;
 
 use super::environment::{Environment, trusted_path};
@@ -187,24 +186,4 @@ fn is_trusted<'a>(
         };
     }
     is_trusted
-}
-
-/// The section of a configuration file with these settings; nothing without any.
-fn section(name: &str, settings: &[(&str, &str)]) -> String {
-    let mut text = String::new();
-    for (key, value) in settings {
-        if text.is_empty() {
-            let _ = writeln!(text, "[{name}]");
-        }
-        let _ = write!(text, "\t{key} = \"");
-        for character in value.chars() {
-            match character {
-                '\n' => text.push_str("\\n"),
-                '"' | '\\' => text.extend(['\\', character]),
-                _ => text.push(character),
-            }
-        }
-        text.push_str("\"\n");
-    }
-    text
 }

@@ -17,6 +17,8 @@ mod environment;
 mod explain;
 mod exposed;
 mod filter;
+mod git_config;
+mod git_credentials;
 mod git_directory;
 mod guard;
 mod kept;
@@ -46,6 +48,8 @@ use records::Records;
 
 pub use bubblewrap::program as bubblewrap_program;
 pub use environment::environment;
+pub use git_config::section;
+pub use git_credentials::{GitCredentials, git_credentials};
 pub use landlock::landlock_version;
 pub use options::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOptions, TierChoice};
 pub use places::Grounds;
