@@ -62,6 +62,8 @@ struct Site {
     answer: Option<ResponseFile>,
     /// Private files of the job, removed at its end.
     scratch: Scratch,
+    /// What its hooks keep.
+    hook_scratch: Option<Scratch>,
     /// What keeps its commands in.
     confinement: Option<Arc<dyn Confinement>>,
     /// What its calls are recorded on, or answered from.
@@ -87,6 +89,8 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
         let mut confined = confine(&job, &context, &site).await?;
         site.confinement.clone_from(&confined.confinement);
         site.gateway = confined.gateway.take();
+        let hooks = confined.hooks.as_mut();
+        site.hook_scratch = hooks.and_then(|hooks| hooks.scratch.take());
         let session = open_session(&job, &context, &site, confined, deadline).await?;
         Ok((site, session))
     };
@@ -253,6 +257,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         paths,
         answer,
         scratch,
+        hook_scratch: None,
         confinement: None,
         tape,
         gateway: None,

@@ -1,30 +1,24 @@
 //! The sandbox of a job: where its commands may go, and what is told of it.
 
-use std::ffi::OsStr;
-use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
 use crate::hook::{CommandHook, Hooks};
-use crate::policy::{
-    Enforcement, Mode, Policy, PrivateDirectory, Rule, TemporaryFiles, is_credential_directory,
-    is_credential_name,
-};
+use crate::policy::{Enforcement, Mode, Policy, PrivateDirectory, Rule, TemporaryFiles};
 use crate::process::Confinement;
 use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{
-    self, Established, GitAccess, Grounds, Network, NoSandbox, Sandbox, SandboxMode,
-    SandboxOptions, Survey, Tier,
+    self, Established, Grounds, HookSandbox, Network, NoSandbox, Sandbox, SandboxMode, Tier,
 };
-use crate::task::{self, Job, RUNS};
+use crate::task::{self, Job};
 
-use super::blocking::blocking;
-use super::environment::{self, Environment};
+use super::environment;
 use super::gateway::Gateway;
 use super::git_identity;
+use super::hook_home::{HookHome, HookSite};
 use super::job::JobContext;
-use super::protected::{automation, guards, runs_something};
+use super::surveyed::{self, Surveyed};
 
 /// What the commands of a job run with.
 #[derive(Debug)]
@@ -33,6 +27,8 @@ pub(super) struct Confined {
     pub(super) confinement: Option<Arc<dyn Confinement>>,
     /// Their whole environment.
     pub(super) env: Vec<(String, String)>,
+    /// What hooks run with, where that is something else.
+    pub(super) hooks: Option<HookSite>,
     /// Whether policy may rest on it.
     pub(super) enforcement: Enforcement,
     /// The temporary files that only commands have.
@@ -44,11 +40,15 @@ pub(super) struct Confined {
 }
 
 impl Confined {
-    /// The task's hooks, in order. They see what commands see.
+    /// The task's hooks, in order. They see what commands see, but for a home and
+    /// temporary files of their own.
     pub(super) fn hooks(&self, job: &Job, workspace: &Path) -> Hooks {
+        let own = self.hooks.as_ref();
+        let env = own.map_or(&self.env, |own| &own.env);
+        let confinement = own.map_or(&self.confinement, |own| &own.confinement);
         job.hooks.iter().fold(Hooks::new(), |hooks, command| {
-            let hook = CommandHook::new(command.clone(), workspace.to_owned(), self.env.clone());
-            hooks.with_hook(Arc::new(hook.confined(self.confinement.clone())))
+            let hook = CommandHook::new(command.clone(), workspace.to_owned(), env.clone());
+            hooks.with_hook(Arc::new(hook.confined(confinement.clone())))
         })
     }
 }
@@ -74,11 +74,11 @@ pub(super) async fn establish(
     policy: impl FnOnce() -> Arc<Policy>,
 ) -> Result<Confined, NoSandbox> {
     let environment = &context.settings.environment;
-    let mut warnings = Vec::new();
     let env = environment::command_env(job, environment);
     let mut confined = Confined {
         confinement: None,
         env,
+        hooks: None,
         enforcement: Enforcement::NotEnforced,
         temporary: TemporaryFiles::default(),
         report: None,
@@ -88,22 +88,14 @@ pub(super) async fn establish(
     if !runs_commands(job) && options.mode != SandboxMode::Require {
         return Ok(confined);
     }
-    let mut options = options.clone();
-    options
-        .write
-        .extend(job.permissions.additional_directories.iter().cloned());
-    let grounds = match options.mode {
-        SandboxMode::Off => Grounds::default(),
-        SandboxMode::Require | SandboxMode::Prefer => {
-            let survey = survey(&site, policy()).await;
-            warnings.extend(partial(&survey));
-            let mut site = site;
-            site.protected.extend(denied_writes(job, site.workspace));
-            // Hooks may lie beside the task and not in the workspace.
-            options.read.extend(guards(job, site.workspace));
-            grounds(&mut options, environment, site, survey, &confined.env)
-        }
-    };
+    let surveyed = surveyed::look_through(job, context, site, policy(), &confined.env).await;
+    let Surveyed {
+        options,
+        mut grounds,
+        rules,
+        mut warnings,
+    } = surveyed;
+    let hook_home = HookHome::make(job, &options, &mut grounds)?;
     let Established {
         sandbox,
         passed_over,
@@ -111,6 +103,7 @@ pub(super) async fn establish(
     if sandbox.is_none() && options.mode == SandboxMode::Prefer {
         warnings.push(none_works(&passed_over));
     }
+    warnings.extend(rules.not_held(sandbox.as_ref().map(Sandbox::tier)));
     confined.report = Some(report(sandbox.as_ref(), &passed_over));
     if let Some(mut sandbox) = sandbox {
         let named = |name: &str| {
@@ -121,18 +114,26 @@ pub(super) async fn establish(
             let git = git_identity::bring_in(&home, options.git, job, environment).await;
             warnings.extend(git);
         }
+        confined.hooks = hook_home.map(|home| home.site(&confined.env, &options, &grounds, named));
         confined.env = sandbox::environment(&confined.env, &grounds, named);
         if let Network::Hosts(hosts) = sandbox.network().clone() {
             let gateway = open(&hosts, &grounds, context, place(job))?;
             sandbox = sandbox.with_refusals(gateway.recent_refusals());
             confined.gateway = Some(gateway);
-            confined.env.extend(without_proxy(&hosts));
+            let hooks = confined.hooks.as_mut().map(|hooks| &mut hooks.env);
+            for env in hooks.into_iter().chain([&mut confined.env]) {
+                env.extend(without_proxy(&hosts));
+            }
         } else if let Network::Hosts(_) = options.network {
             warnings.push(no_hosts(&passed_over));
         }
         confined.enforcement = Enforcement::Enforced;
         confined.temporary = temporary(sandbox.tier(), &grounds, &confined.env);
-        confined.confinement = Some(Arc::new(sandbox));
+        let sandbox = Arc::new(sandbox);
+        if let Some(hooks) = &mut confined.hooks {
+            hooks.confinement = Some(Arc::new(HookSandbox::new(sandbox.clone())));
+        }
+        confined.confinement = Some(sandbox);
     }
     tell(warnings, job, context).await;
     Ok(confined)
@@ -229,112 +230,14 @@ fn no_hosts(passed_over: &[(Tier, String)]) -> Warning {
     }
 }
 
-/// The places of the workspace that deny rules keep from being written, as far
-/// as a rule names a place and not a pattern.
-fn denied_writes(job: &Job, workspace: &Path) -> Vec<PathBuf> {
-    let place = |rule: &Rule| {
-        let (tool, specifier) = rule.text().trim().strip_suffix(')')?.split_once('(')?;
-        let specifier = specifier.trim();
-        let named = specifier.strip_suffix("/**").unwrap_or(specifier);
-        let named = named.strip_prefix("./").unwrap_or(named);
-        let literal = !named.is_empty() && !named.contains(['*', '?', '[', '{', '\\', '~']);
-        (tool.eq_ignore_ascii_case("edit") && literal).then(|| workspace.join(named))
-    };
-    job.permissions.deny.iter().filter_map(place).collect()
-}
-
 /// Whether anything of a job can run a command: a hook, or a call that policy
 /// might allow.
-fn runs_commands(job: &Job) -> bool {
+pub(super) fn runs_commands(job: &Job) -> bool {
     let permissions = &job.permissions;
     let by_mode = matches!(permissions.mode, Mode::Workspace | Mode::Bypass);
     let by_rule = || permissions.allow.iter().any(Rule::is_about_commands);
     let bash = job.tools.iter().any(|tool| tool == "bash");
     !job.hooks.is_empty() || (bash && (by_mode || by_rule()))
-}
-
-/// Looks through the workspace on a thread of its own.
-async fn survey(site: &SandboxSite<'_>, policy: Arc<Policy>) -> Survey {
-    let (workspace, records) = (site.workspace.to_owned(), site.records.clone());
-    blocking(move || {
-        let credential = |name: &OsStr, kind: FileType| match kind.is_dir() {
-            true => is_credential_directory(name),
-            false => is_credential_name(name),
-        };
-        let mut survey = sandbox::survey(&workspace, credential, runs_something);
-        let (allowed, mut hidden): (Vec<PathBuf>, _) = survey
-            .named
-            .drain(..)
-            .partition(|path| policy.may_read("read", path));
-        // A directory with something in it that may be read cannot be hidden as a whole.
-        hidden.retain(|path| !allowed.iter().any(|one| one.starts_with(path)));
-        survey.named = hidden;
-        survey.placed = automation(&workspace, &survey.placed, &policy, &records);
-        survey
-    })
-    .await
-}
-
-fn partial(survey: &Survey) -> Option<Warning> {
-    survey.partial.then(|| Warning {
-        code: "sandbox_survey".to_owned(),
-        message: "the workspace has so many files that not every repository in it was found: \
-                  those are not protected from commands"
-            .to_owned(),
-    })
-}
-
-fn grounds(
-    options: &mut SandboxOptions,
-    environment: &Environment,
-    site: SandboxSite<'_>,
-    survey: Survey,
-    env: &[(String, String)],
-) -> Grounds {
-    let mut hidden = survey.named;
-    hidden.extend(environment.key_files().chain(environment.state_dir()));
-    let mut protected = site.protected;
-    let mut repositories = Vec::new();
-    protected.extend(survey.placed);
-    match options.git {
-        GitAccess::ReadOnly => {
-            protected.extend(survey.repositories);
-            options.read.extend(survey.outside);
-        }
-        GitAccess::Writable => {
-            // A file or a link of that name says where the repository is.
-            let is_directory =
-                |git: &PathBuf| git.symlink_metadata().is_ok_and(|found| found.is_dir());
-            let split = |found: Vec<PathBuf>| -> (Vec<PathBuf>, Vec<PathBuf>) {
-                found.into_iter().partition(is_directory)
-            };
-            let (inside, fixed) = split(survey.repositories);
-            let (outside, read) = split(survey.outside);
-            protected.extend(fixed);
-            options.read.extend(read);
-            options.write.extend(outside.iter().cloned());
-            repositories = inside.into_iter().chain(outside).collect();
-        }
-    }
-    let path = env.iter().find(|(name, _)| name == "PATH");
-    // What earlier runs left is gone on with.
-    let run = site.records.first();
-    let runs = run
-        .and_then(|run| run.parent())
-        .filter(|runs| runs.ends_with(RUNS));
-    protected.extend(runs.map(Path::to_owned));
-    Grounds {
-        workspace: site.workspace.to_owned(),
-        home: environment.home(),
-        private: site.scratch.join("sandbox"),
-        path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
-        env: env.to_vec(),
-        protected,
-        repositories,
-        records: site.records,
-        hidden,
-        forwarder: environment.program().map(Path::to_owned),
-    }
 }
 
 fn report(sandbox: Option<&Sandbox>, passed_over: &[(sandbox::Tier, String)]) -> SandboxReport {

@@ -20,9 +20,36 @@ impl Scratch {
     /// # Errors
     /// When it cannot be made.
     pub(super) fn make() -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("agent-").tempdir()?;
+        Self::of(tempfile::Builder::new().prefix("agent-").tempdir()?)
+    }
+
+    /// A new one that is not below any of these `places`.
+    ///
+    /// # Errors
+    /// When there is no room for one.
+    pub(super) fn make_outside(places: &[PathBuf], home: Option<&Path>) -> io::Result<Self> {
+        let cache = home.map(|home| home.join(".cache"));
+        let others = ["/var/tmp", "/dev/shm"].map(PathBuf::from);
+        let first = Self::make();
+        let rest = others.into_iter().chain(cache).map(|directory| {
+            let mut builder = tempfile::Builder::new();
+            let directory = builder.prefix("agent-").tempdir_in(directory)?;
+            Self::of(directory)
+        });
+        let outside = |made: &Self| !places.iter().any(|place| made.real.starts_with(place));
+        let mut made = first.into_iter().chain(rest.flatten());
+        made.find(outside)
+            .ok_or_else(|| io::Error::other("commands may write to all of them"))
+    }
+
+    fn of(directory: TempDir) -> io::Result<Self> {
         let real = directory.path().canonicalize()?;
         Ok(Self { real, directory })
+    }
+
+    /// The same without links.
+    pub(super) fn real(&self) -> &Path {
+        &self.real
     }
 
     /// Where it is.

@@ -64,7 +64,8 @@ pub(super) struct Bubble {
 }
 
 impl Bubble {
-    /// Makes the command line for these places.
+    /// Makes the command line for these places. The proxy for listed hosts listens on
+    /// `proxy`.
     ///
     /// # Errors
     /// In words, when bubblewrap is not installed, or nothing can pass on what goes
@@ -72,14 +73,15 @@ impl Bubble {
     pub(super) fn new(
         places: &Places,
         grounds: &Grounds,
-        network: &Network,
+        (network, proxy): (&Network, &Path),
         filters: &[BpfProgram],
     ) -> Result<Self, String> {
         let program = program()?;
         let mut args = arguments(places, grounds, network);
+        show_views(&mut args, places, grounds)?;
         let mut forwarder = Vec::new();
         if matches!(network, Network::Hosts(_)) {
-            forwarder = way_out(&mut args, grounds)?;
+            forwarder = way_out(&mut args, grounds, proxy)?;
         }
         args.one("--remount-ro", "/");
         Ok(Self {
@@ -191,12 +193,16 @@ fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Arguments
 
 /// Brings the socket of the proxy in, and our own program, which passes on what
 /// goes to it and starts the command.
-fn way_out(args: &mut Arguments, grounds: &Grounds) -> Result<Vec<OsString>, String> {
+fn way_out(
+    args: &mut Arguments,
+    grounds: &Grounds,
+    socket: &Path,
+) -> Result<Vec<OsString>, String> {
     let program = grounds.forwarder.as_ref();
     let program = program.ok_or("there is no program to pass on what goes to hosts")?;
-    let (inside, socket) = (grounds.private.join("forward"), grounds.proxy_socket());
+    let inside = grounds.private.join("forward");
     args.two("--ro-bind", program, &inside);
-    args.bind("--ro-bind", &socket);
+    args.bind("--ro-bind", socket);
     Ok(vec![
         inside.into(),
         FORWARD.into(),
@@ -255,6 +261,25 @@ fn protect(args: &mut Arguments, places: &Places, grounds: &Grounds) {
     for secret in &places.secret {
         hide(args, secret);
     }
+}
+
+/// Puts what commands are to see of a file over it.
+///
+/// # Errors
+/// In words, when it cannot be written down.
+fn show_views(args: &mut Arguments, places: &Places, grounds: &Grounds) -> Result<(), String> {
+    for (number, (path, text)) in grounds.views.iter().enumerate() {
+        let below = |place: &PathBuf| path.starts_with(place);
+        let is_open = places.read.iter().chain(&places.write).any(below);
+        if !is_open || places.secret.iter().any(below) {
+            continue;
+        }
+        let shown = grounds.private.join(format!("view-{number}"));
+        std::fs::write(&shown, text)
+            .map_err(|error| format!("{} cannot be written: {error}", shown.display()))?;
+        args.two("--ro-bind", shown, path);
+    }
+    Ok(())
 }
 
 fn hide(args: &mut Arguments, secret: &Path) {

@@ -9,7 +9,7 @@
 //! directory is opened without following a link, and what is above a protected
 //! file is put back before it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use rustix::fs::{AtFlags, Mode};
 
 use super::Tier;
+use super::appeared::{Appeared, Watch};
 use super::aside::Aside;
 use super::exposed::Exposed;
 use super::kept::{Kept, Store, Watched, What};
@@ -26,6 +27,8 @@ use super::options::GitAccess;
 use super::places::Grounds;
 use crate::access::Folder;
 
+/// What is reported when a command made more than is looked at.
+const MANY: &str = "there are too many new files to look for repositories in all of them";
 /// The most names that are told.
 const TOLD_MAX: usize = 20;
 
@@ -38,13 +41,14 @@ static WATCHED: Mutex<BTreeMap<(PathBuf, GitAccess), Weak<Root>>> = Mutex::new(B
 pub(super) struct Guard {
     workspace: PathBuf,
     roots: Vec<Arc<Root>>,
+    watch: Option<Arc<Watch>>,
     aside: Aside,
     broken: Mutex<Option<String>>,
 }
 
 /// What was found to be changed.
 struct Changes<'g> {
-    undone: BTreeSet<PathBuf>,
+    undone: BTreeMap<PathBuf, Option<Appeared>>,
     /// What could not be put back, with the reason.
     lost: BTreeMap<PathBuf, String>,
     aside: &'g Aside,
@@ -55,7 +59,7 @@ impl Changes<'_> {
     fn note(&mut self, path: &Path, put_back: io::Result<()>) {
         match put_back {
             Ok(()) => {
-                self.undone.insert(path.to_owned());
+                self.undone.entry(path.to_owned()).or_default();
             }
             Err(error) => {
                 self.lost.insert(path.to_owned(), error.to_string());
@@ -67,6 +71,14 @@ impl Changes<'_> {
     fn take(&mut self, path: &Path, folder: &Folder, name: &OsStr) {
         let taken = self.aside.take(folder, name);
         self.note(path, taken);
+    }
+
+    /// Takes away what appeared.
+    fn take_new(&mut self, path: &Path, folder: &Folder, name: &OsStr, why: Appeared) {
+        self.take(path, folder, name);
+        if let Some(undone) = self.undone.get_mut(path) {
+            *undone = Some(why);
+        }
     }
 }
 
@@ -130,6 +142,10 @@ impl Guard {
         Ok(Self {
             workspace,
             roots,
+            watch: grounds
+                .before
+                .clone()
+                .map(|before| Watch::new(grounds, before)),
             aside: Aside::new(grounds),
             broken: Mutex::default(),
         })
@@ -138,13 +154,16 @@ impl Guard {
     /// Puts back what changed, and says what that was.
     pub(super) fn settle(&self) -> Vec<String> {
         let mut changes = Changes {
-            undone: BTreeSet::new(),
+            undone: BTreeMap::new(),
             lost: BTreeMap::new(),
             aside: &self.aside,
         };
         for root in &self.roots {
             root.settle(&mut changes);
         }
+        let whole = self.watch.as_ref().is_none_or(|watch| {
+            watch.settle(&mut |path, folder, name, why| changes.take_new(path, folder, name, why))
+        });
         let lost: Vec<String> = changes
             .lost
             .iter()
@@ -155,9 +174,17 @@ impl Guard {
         }
         let undone = &changes.undone;
         let rest = undone.len().saturating_sub(TOLD_MAX);
-        let told = undone.iter().take(TOLD_MAX).map(|path| {
+        let told = undone.iter().take(TOLD_MAX).map(|(path, why)| {
             let shown = self.shown(path);
-            format!("{shown} is protected: what the command made of it was undone")
+            match why {
+                None => format!("{shown} is protected: what the command made of it was undone"),
+                Some(Appeared::Repository) => format!(
+                    "{shown} was removed: commands may not make repositories in the workspace"
+                ),
+                Some(Appeared::Denied) => {
+                    format!("{shown} was removed: a rule of the task denies that it is written")
+                }
+            }
         });
         let place = self.aside.place().filter(|_| !undone.is_empty());
         let kept = place.map(|place| format!("what was undone is in {}", self.shown(place)));
@@ -166,6 +193,7 @@ impl Guard {
             .cloned()
             .chain(told)
             .chain((rest > 0).then(|| format!("and {rest} more")))
+            .chain((!whole).then(|| MANY.to_owned()))
             .chain(kept)
             .collect()
     }

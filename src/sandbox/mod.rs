@@ -10,6 +10,7 @@
 //! everything else, and what they leave in the workspace is read by whoever
 //! reads it next.
 
+mod appeared;
 mod aside;
 mod bubblewrap;
 mod closed;
@@ -21,6 +22,7 @@ mod git_config;
 mod git_credentials;
 mod git_directory;
 mod guard;
+mod hooks;
 mod kept;
 mod landlock;
 mod limits;
@@ -36,6 +38,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use seccompiler::BpfProgram;
+
 use crate::process::{Confinement, Leader, Wrapped};
 
 use bubblewrap::Bubble;
@@ -43,18 +47,21 @@ use explain::Explainer;
 use filter::Sockets;
 use guard::Guard;
 use landlock::Bonds;
+use places::Places;
 use proxy::RecentRefusals;
 use records::Records;
 
+pub use appeared::{Before, PathTest};
 pub use bubblewrap::program as bubblewrap_program;
 pub use environment::environment;
 pub use git_config::section;
 pub use git_credentials::{GitCredentials, git_credentials};
+pub use hooks::HookSandbox;
 pub use landlock::landlock_version;
 pub use options::{GitAccess, Network, ResourceLimits, SandboxMode, SandboxOptions, TierChoice};
 pub use places::Grounds;
 pub use probe::works;
-pub use repositories::{Survey, survey};
+pub use repositories::{Denials, Survey, survey};
 pub use toolchains::toolchain_variable;
 
 /// Why the tier `landlock` is refused to a task that lists hosts.
@@ -121,6 +128,19 @@ pub async fn tiers() -> [(Tier, Result<(), String>); 2] {
     ]
 }
 
+/// The tier that a job with these options would get here; none where it gets none.
+pub async fn expected_tier(options: &SandboxOptions) -> Option<Tier> {
+    let by_name = matches!(options.network, Network::Hosts(_));
+    let strict = options.mode == SandboxMode::Require;
+    for tier in options.tiers().iter().copied() {
+        let shut = by_name && strict && tier == Tier::Landlock;
+        if !shut && probe::works(tier).await.is_ok() {
+            return Some(tier);
+        }
+    }
+    None
+}
+
 /// The tiers that were not taken, each with its reason.
 pub fn reasons(passed_over: &[(Tier, String)]) -> String {
     let one = |(tier, reason): &(Tier, String)| format!("{}: {reason}", tier.name());
@@ -134,6 +154,8 @@ pub struct Sandbox {
     network: Network,
     refusals: Option<RecentRefusals>,
     walls: Walls,
+    /// Those of hooks: with another home.
+    hook_walls: Option<Walls>,
     limits: Vec<OsString>,
     processes_max: Option<u64>,
     guard: Guard,
@@ -145,6 +167,29 @@ pub struct Sandbox {
 enum Walls {
     Namespaces(Bubble),
     Landlock(Bonds),
+}
+
+impl Walls {
+    /// Those of a tier. What is private to commands is made.
+    fn new(
+        tier: Tier,
+        places: &Places,
+        grounds: &Grounds,
+        (network, proxy): (&Network, PathBuf),
+        filters: Vec<BpfProgram>,
+    ) -> Result<Self, String> {
+        let private = [grounds.private_home(), grounds.private_tmp()];
+        for path in &private {
+            std::fs::create_dir_all(path)
+                .map_err(|error| format!("{} cannot be made: {error}", path.display()))?;
+        }
+        Ok(match tier {
+            Tier::Namespaces => {
+                Self::Namespaces(Bubble::new(places, grounds, (network, &proxy), &filters)?)
+            }
+            Tier::Landlock => Self::Landlock(Bonds::new(places, &private, network, filters)?),
+        })
+    }
 }
 
 impl Sandbox {
@@ -189,12 +234,6 @@ impl Sandbox {
 
     /// Makes the sandbox of a tier without asking whether it works.
     fn build(tier: Tier, options: &SandboxOptions, grounds: Grounds) -> Result<Self, String> {
-        let make = |path: PathBuf| {
-            std::fs::create_dir_all(&path)
-                .map_err(|error| format!("{} cannot be made: {error}", path.display()))
-        };
-        make(grounds.private_home())?;
-        make(grounds.private_tmp())?;
         let places = grounds.places(&options.read, &options.write);
         let sockets = match (&options.network, tier, options.unix_sockets) {
             (Network::Hosts(_), Tier::Landlock, _) => {
@@ -210,15 +249,12 @@ impl Sandbox {
         let filters = filter::filters(sockets, tier)?;
         let exposed = exposed::exposed(&grounds.protected, &places);
         let repositories = exposed::exposed_repositories(&grounds.repositories, &places);
-        let walls = match tier {
-            Tier::Namespaces => {
-                Walls::Namespaces(Bubble::new(&places, &grounds, &options.network, &filters)?)
-            }
-            Tier::Landlock => {
-                let private = [grounds.private_home(), grounds.private_tmp()];
-                Walls::Landlock(Bonds::new(&places, &private, &options.network, filters)?)
-            }
+        let walls = |own: &Grounds| {
+            let network = (&options.network, grounds.proxy_socket());
+            Walls::new(tier, &places, own, network, filters.clone())
         };
+        let hook_walls = grounds.for_hooks().as_ref().map(&walls).transpose()?;
+        let walls = walls(&grounds)?;
         let guard = Guard::new(tier, &grounds, &exposed, &repositories)
             .map_err(|error| format!("the protected files cannot be read: {error}"))?;
         Ok(Self {
@@ -226,6 +262,7 @@ impl Sandbox {
             network: options.network.clone(),
             refusals: None,
             walls,
+            hook_walls,
             limits: limits::wrapper(&options.limits)?,
             processes_max: options.limits.processes,
             guard,
@@ -254,11 +291,17 @@ impl Sandbox {
     }
 }
 
-impl Confinement for Sandbox {
-    fn wrap(&self, program: PathBuf, args: Vec<OsString>, cwd: &Path) -> io::Result<Wrapped> {
+impl Sandbox {
+    fn wrap_in(
+        &self,
+        walls: &Walls,
+        program: PathBuf,
+        args: Vec<OsString>,
+        cwd: &Path,
+    ) -> io::Result<Wrapped> {
         self.records.seal();
         let (program, args) = limits::limited(&self.limits, program, args);
-        match &self.walls {
+        match walls {
             Walls::Namespaces(bubble) => bubble.wrap(program, args, cwd),
             Walls::Landlock(_) => Ok(Wrapped {
                 program,
@@ -267,6 +310,21 @@ impl Confinement for Sandbox {
                 leader: Leader::Command,
             }),
         }
+    }
+}
+
+impl Walls {
+    fn bind_thread(&self) -> io::Result<()> {
+        match self {
+            Self::Namespaces(_) => Ok(()),
+            Self::Landlock(bonds) => bonds.put_on(),
+        }
+    }
+}
+
+impl Confinement for Sandbox {
+    fn wrap(&self, program: PathBuf, args: Vec<OsString>, cwd: &Path) -> io::Result<Wrapped> {
+        self.wrap_in(&self.walls, program, args, cwd)
     }
 
     fn binds_thread(&self) -> bool {
@@ -278,10 +336,7 @@ impl Confinement for Sandbox {
     }
 
     fn bind_thread(&self) -> io::Result<()> {
-        match &self.walls {
-            Walls::Namespaces(_) => Ok(()),
-            Walls::Landlock(bonds) => bonds.put_on(),
-        }
+        self.walls.bind_thread()
     }
 
     fn processes_max(&self) -> Option<u64> {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::appeared::Before;
 use super::closed::{INSTALLATIONS, SETTINGS_MAX, closed_to_others, installations};
 use super::toolchains;
 use crate::access::{HOME_CREDENTIALS, MACHINE_CREDENTIALS};
@@ -50,6 +52,13 @@ pub struct Grounds {
     pub records: Vec<PathBuf>,
     /// What no command may read in the workspace.
     pub hidden: Vec<PathBuf>,
+    /// What the workspace holds; none when that is not known.
+    pub before: Option<Arc<Before>>,
+    /// Files of which commands see another text, as far as the tier can: the path and
+    /// that text.
+    pub views: Vec<(PathBuf, String)>,
+    /// As `private`, for hooks of the task: no command may write there.
+    pub hooks: Option<PathBuf>,
     /// This program, which passes on what commands send to the hosts that they may
     /// reach.
     pub forwarder: Option<PathBuf>,
@@ -80,6 +89,14 @@ impl Grounds {
     /// Where the proxy for listed hosts is to listen.
     pub fn proxy_socket(&self) -> PathBuf {
         self.private.join("proxy")
+    }
+
+    /// What hooks work with, where they have a directory of their own.
+    pub fn for_hooks(&self) -> Option<Self> {
+        Some(Self {
+            private: self.hooks.clone()?,
+            ..self.clone()
+        })
     }
 
     /// What may be read and written here, with what a task lists besides.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::event::Reason;
+use crate::event::{Reason, Warning};
 use crate::message::Usage;
 use crate::model::{self, Catalog, Model, Source, UnknownModel};
 use crate::report::{self, neutral};
@@ -144,7 +144,7 @@ fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: 
                     "requires": requires.json(),
                     "model": usable.model.as_ref().map(model_json),
                     "worstCaseCostUsd": usable.worst_cost,
-                    "warnings": job.warnings,
+                    "warnings": warnings(job, requires).collect::<Vec<_>>(),
                     "task": job.resolved,
                 })
             }
@@ -242,10 +242,15 @@ fn describe(job: &Job, usable: &Usable, requires: &Requirements) -> String {
     for (name, value) in requires.lines() {
         line(name, value);
     }
-    for warning in &job.warnings {
+    for warning in warnings(job, requires) {
         line("warning", warning.message.clone());
     }
     text
+}
+
+/// What the run would warn of, and what this machine does not hold.
+fn warnings<'a>(job: &'a Job, requires: &'a Requirements) -> impl Iterator<Item = &'a Warning> {
+    job.warnings.iter().chain(&requires.warnings)
 }
 
 fn describe_sandbox(options: &SandboxOptions) -> String {

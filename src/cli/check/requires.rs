@@ -3,11 +3,16 @@
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
+use crate::event::Warning;
 use crate::run::{self, Environment, Finding};
 use crate::task::Job;
 
-/// What one job requires, looked for.
-pub(super) struct Requirements(Vec<Finding>);
+/// What one job requires, looked for, and what will not hold here.
+pub(super) struct Requirements {
+    findings: Vec<Finding>,
+    /// What of its deny rules the sandbox of this machine cannot hold.
+    pub(super) warnings: Vec<Warning>,
+}
 
 /// Looks for what each of the jobs requires.
 ///
@@ -22,7 +27,10 @@ pub(super) fn look_for(
     runtime.block_on(async {
         let mut all = Vec::new();
         for job in jobs {
-            all.push(Requirements(run::look_for(job, environment).await));
+            all.push(Requirements {
+                findings: run::look_for(job, environment).await,
+                warnings: run::rules_not_held(job, environment).await,
+            });
         }
         Ok(all)
     })
@@ -31,7 +39,7 @@ pub(super) fn look_for(
 impl Requirements {
     /// Whether the run would start.
     pub(super) fn are_met(&self) -> bool {
-        self.0.iter().all(|finding| finding.outcome.is_ok())
+        self.findings.iter().all(|finding| finding.outcome.is_ok())
     }
 
     /// The lines of the description, each with its name.
@@ -48,7 +56,7 @@ impl Requirements {
                 }
             }
         };
-        self.0.iter().map(line).collect()
+        self.findings.iter().map(line).collect()
     }
 
     /// The list for machines.
@@ -69,6 +77,6 @@ impl Requirements {
                 "column": place.column,
             })
         };
-        self.0.iter().map(row).collect()
+        self.findings.iter().map(row).collect()
     }
 }
