@@ -130,6 +130,14 @@ impl Names {
         }
     }
 
+    /// Of the directory of a repository's objects, what commands may do there.
+    pub(super) fn of_objects(self) -> Option<GitAccess> {
+        match self {
+            Self::Objects(access) => Some(access),
+            Self::All | Self::Repository(_) | Self::Borrowed | Self::Info | Self::Nested(_) => None,
+        }
+    }
+
     /// Whether everything below the directory is watched, whatever it is called.
     fn is_whole(self) -> bool {
         self == Self::All

@@ -23,6 +23,7 @@ use super::appeared::{Appeared, Watch};
 use super::aside::Aside;
 use super::exposed::Exposed;
 use super::kept::{Kept, Store, Watched, What};
+use super::objects::{Change, Objects};
 use super::options::GitAccess;
 use super::places::Grounds;
 use crate::access::Folder;
@@ -91,6 +92,8 @@ struct Root {
     ways: Vec<(PathBuf, Option<u32>)>,
     store: Arc<Store>,
     kept: Mutex<BTreeMap<PathBuf, Kept>>,
+    /// The objects of its git directories.
+    objects: Mutex<Vec<Objects>>,
 }
 
 impl Guard {
@@ -133,6 +136,7 @@ impl Guard {
                 path: one.path.clone(),
                 ways: ways.collect(),
                 store: Arc::clone(&store),
+                objects: Mutex::new(objects(&kept)),
                 kept: Mutex::new(kept),
             });
             known.insert(key, Arc::downgrade(&root));
@@ -219,6 +223,15 @@ impl Root {
             put_back_way(way, *mode, changes);
         }
         self.put_back(&mut kept, changes);
+        for objects in lock(&self.objects).iter_mut() {
+            objects.settle(&mut |path, folder, change| match (change, folder) {
+                (Change::Lost(why), _) => changes.note(path, Err(io::Error::other(why))),
+                (Change::Stranger, Some(folder)) => {
+                    changes.take(path, folder, path.file_name().unwrap_or_default());
+                }
+                (Change::Stranger, None) => {}
+            });
+        }
     }
 
     /// Removes what must not be there; and the link by which it is, when it is
@@ -297,6 +310,20 @@ impl Root {
             What::File { .. } | What::Link(_) | What::Unread(_) | What::Other => None,
         }
     }
+}
+
+/// How the objects of the git directories among what is kept look.
+fn objects(kept: &BTreeMap<PathBuf, Kept>) -> Vec<Objects> {
+    let access = |kept: &Kept| match &kept.what {
+        What::Directory(watched) => watched.names.of_objects(),
+        What::File { .. } | What::Link(_) | What::Unread(_) | What::Other => None,
+    };
+    let directories = kept
+        .iter()
+        .filter_map(|(path, kept)| Some((path, access(kept)?)));
+    directories
+        .map(|(path, access)| Objects::note(path, access))
+        .collect()
 }
 
 /// Makes `way` a directory again, where it was one.

@@ -26,6 +26,7 @@ mod hooks;
 mod kept;
 mod landlock;
 mod limits;
+mod objects;
 mod options;
 mod places;
 mod probe;

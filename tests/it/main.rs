@@ -148,6 +148,7 @@ mod sandbox_hosts;
 mod sandbox_kept;
 mod sandbox_killed;
 mod sandbox_network;
+mod sandbox_objects;
 mod sandbox_path;
 mod sandbox_processes;
 mod sandbox_refused;
