@@ -68,7 +68,7 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "MODE")]
     pub(super) permission_mode: Option<String>,
 
-    /// Whether commands are kept in: require, prefer, off.
+    /// Whether commands are kept in: require (unless written otherwise), prefer, off.
     #[arg(long, value_name = "MODE")]
     pub(super) sandbox: Option<String>,
 

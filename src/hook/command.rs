@@ -9,13 +9,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{Captured, CommandSpec, Confinement, Ending, Streams, capture};
+use crate::process::{Captured, CommandSandbox, CommandSpec, Ending, Streams, capture};
 
 use super::matcher::Matcher;
 use super::payload::{
@@ -63,7 +62,7 @@ pub struct CommandHook {
     command: HookCommand,
     cwd: PathBuf,
     env: Vec<(String, String)>,
-    confinement: Option<Arc<dyn Confinement>>,
+    sandbox: CommandSandbox,
 }
 
 /// What a program is told.
@@ -76,22 +75,19 @@ struct Told<'a, P> {
 }
 
 impl CommandHook {
-    /// A hook that runs in `cwd` with exactly this environment.
-    pub fn new(command: HookCommand, cwd: PathBuf, env: Vec<(String, String)>) -> Self {
+    /// A hook that runs in `cwd` with exactly this environment, and in this
+    /// sandbox.
+    pub fn new(
+        command: HookCommand,
+        cwd: PathBuf,
+        env: Vec<(String, String)>,
+        sandbox: CommandSandbox,
+    ) -> Self {
         Self {
             command,
             cwd,
             env,
-            confinement: None,
-        }
-    }
-
-    /// Keeps the program in.
-    #[must_use]
-    pub fn confined(self, confinement: Option<Arc<dyn Confinement>>) -> Self {
-        Self {
-            confinement,
-            ..self
+            sandbox,
         }
     }
 
@@ -158,7 +154,7 @@ impl CommandHook {
             stdin: Some(told),
             streams: Streams::Apart,
             timeout: Some(self.command.timeout),
-            confinement: self.confinement.clone(),
+            confinement: self.sandbox.for_command().map_err(Fault::failed)?,
         };
         let captured = capture(spec, OUTPUT_BYTES_MAX, cancel)
             .await

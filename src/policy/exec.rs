@@ -45,11 +45,13 @@ pub(super) struct Exec {
     /// The line, when it has more than this command.
     pub(super) line: Option<String>,
     /// Whether a program of the line would run outside the workspace.
-    strays: bool,
+    pub(super) strays: bool,
     /// Whether it needs no rule beside an allowed command.
     pub(super) companion: bool,
     /// Whether a rule allows another command of the line.
     beside: bool,
+    /// Whether nothing but builtins that only compute stands in the line.
+    pub(super) only_builtins: bool,
     /// The files that it meets on a walk, or that another command names to it;
     /// none when there are too many.
     pub(super) walked: Option<Vec<PathBuf>>,
@@ -135,9 +137,11 @@ impl Policy {
             .any(|exec| !exec.command.free && self.away(exec).is_some());
         let beside = commands.iter().any(|exec| exec.companion)
             && commands.iter().any(|exec| self.is_allowed_by_rule(exec));
+        let only_builtins = commands.iter().all(|exec| exec.command.free);
         for exec in &mut commands {
             exec.strays = strays;
             exec.beside = beside;
+            exec.only_builtins = only_builtins;
         }
         commands.extend(refusal.map(unclear));
         if [&self.ask, &self.deny]
@@ -201,6 +205,7 @@ impl Policy {
                 strays: false,
                 companion: false,
                 beside: false,
+                only_builtins: false,
             };
         }
         let words = command.words.as_ref();
@@ -221,6 +226,7 @@ impl Policy {
             vetted,
             line,
             strays: false,
+            only_builtins: false,
         }
     }
 
@@ -329,8 +335,8 @@ impl Policy {
         if let Some((bound, _)) = covering(|coverage| *coverage == Coverage::Exactly) {
             return by_rule(bound);
         }
-        if exec.command.free {
-            return self.grant_free(exec);
+        if let Some(decision) = self.grant_builtin(exec) {
+            return decision;
         }
         let suggestion = suggest::exact_bash_rule(&exec.command);
         if let Some(why) = self.protected_in(exec) {
@@ -383,43 +389,6 @@ impl Policy {
         self.refused(Decider::Mode, &why, suggestion)
     }
 
-    /// Whether a builtin that only computes may run: `cd` stays inside, unless
-    /// nothing runs where it leads. Where a glob leads is known here only.
-    fn grant_free(&self, exec: &Exec) -> Decision {
-        let free = allow(
-            Decider::Policy,
-            None,
-            "it runs nothing by itself".to_owned(),
-        );
-        if !matches!(exec.program(), "cd" | "pushd")
-            || (!exec.strays && exec.command.globs.is_empty())
-            || self.permissions.mode.runs_commands(self.sandbox)
-            || self.any_command().is_some()
-        {
-            return free;
-        }
-        let words = exec.command.words.iter().flatten().skip(1);
-        let mut operands: Vec<&str> = words
-            .map(String::as_str)
-            .filter(|word| !word.starts_with('-'))
-            .collect();
-        if operands.is_empty() {
-            operands.push("");
-        }
-        let leads_out = |path: PathBuf| {
-            let place = self.scope.locate(&normal(&path));
-            !place.is_ok_and(|place| self.scope.contains(&place.real))
-        };
-        // In a loop it gets the names one after another.
-        let mut places = exec.command.directories.iter();
-        let leaves = places.any(|from| operands.iter().any(|target| leads_out(from.join(target))));
-        if leaves {
-            let why = format!("`{}` leaves the workspace", exec.command.text);
-            return self.refused(Decider::Policy, &why, None);
-        }
-        free
-    }
-
     /// A directory outside the workspace where the command may run.
     fn away<'e>(&self, exec: &'e Exec) -> Option<&'e PathBuf> {
         let away = |directory: &&PathBuf| {
@@ -430,7 +399,7 @@ impl Policy {
     }
 
     /// Why a covered command reaches further than its rule.
-    fn leaves_workspace(&self, exec: &Exec, reach: Reach) -> Option<String> {
+    pub(super) fn leaves_workspace(&self, exec: &Exec, reach: Reach) -> Option<String> {
         if reach == Reach::Read {
             return None;
         }

@@ -38,6 +38,7 @@ mod assignment;
 mod automation;
 mod bash;
 mod breach;
+mod builtins;
 mod checks;
 mod code;
 mod command;
@@ -114,6 +115,14 @@ pub struct Permissions {
     pub fail_on_denied: bool,
     /// Directories that count as the workspace; relative ones start from it.
     pub additional_directories: Vec<PathBuf>,
+}
+
+impl Permissions {
+    /// Whether a call could be allowed to start a command.
+    pub fn may_start_commands(&self) -> bool {
+        let by_mode = matches!(self.mode, Mode::Workspace | Mode::Bypass);
+        by_mode || self.allow.iter().any(Rule::is_about_commands)
+    }
 }
 
 /// Where the job runs.

@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Keeps commands in.
 pub trait Confinement: Debug + Send + Sync {
@@ -40,6 +41,49 @@ pub trait Confinement: Debug + Send + Sync {
     /// Looks at what could not be prevented, once nothing of a command runs any
     /// more, and undoes it. What it tells is for the model.
     fn settle(&self) -> Vec<String>;
+}
+
+/// What the commands and hooks of a job run in. That there is no sandbox is
+/// always somebody's word; where nobody said anything, nothing starts.
+#[derive(Debug, Clone, Default)]
+pub enum CommandSandbox {
+    /// None was set up: nothing may start.
+    #[default]
+    Missing,
+    /// This keeps them in.
+    Enforced(Arc<dyn Confinement>),
+    /// They may do what this process may, because the task or a flag says so.
+    Off,
+}
+
+/// A command was to start, and nothing was set up to keep it in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no sandbox was set up for it, because nothing in the task allows a command; add a rule such \
+     as `Bash(…)` to `permissions.allow`, use the mode `workspace`, or write `sandbox.mode: off`"
+)]
+pub struct SandboxMissing;
+
+impl CommandSandbox {
+    /// What a command that starts now is kept in by; none when there is to be none.
+    ///
+    /// # Errors
+    /// When none was set up: then the command must not start.
+    pub fn for_command(&self) -> Result<Option<Arc<dyn Confinement>>, SandboxMissing> {
+        match self {
+            Self::Missing => Err(SandboxMissing),
+            Self::Enforced(confinement) => Ok(Some(Arc::clone(confinement))),
+            Self::Off => Ok(None),
+        }
+    }
+
+    /// What keeps commands in, where something does.
+    pub fn enforced(&self) -> Option<&dyn Confinement> {
+        match self {
+            Self::Enforced(confinement) => Some(confinement.as_ref()),
+            Self::Missing | Self::Off => None,
+        }
+    }
 }
 
 /// What is started in place of a command.

@@ -33,7 +33,7 @@ use self::sweep::Left;
 use crate::clock;
 
 pub use self::capture::{Captured, capture};
-pub use self::confinement::{Confinement, Leader, Wrapped};
+pub use self::confinement::{CommandSandbox, Confinement, Leader, SandboxMissing, Wrapped};
 pub use self::harden::harden;
 pub use self::inherit::Inherited;
 pub use self::spawn::locate;

@@ -2,9 +2,8 @@
 //! What a command left there would decide what a hook answers.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::process::Confinement;
+use crate::process::CommandSandbox;
 use crate::sandbox::{self, Grounds, NoSandbox, SandboxMode, SandboxOptions, Tier};
 use crate::task::Job;
 
@@ -18,7 +17,7 @@ pub(super) struct HookHome(Scratch);
 #[derive(Debug)]
 pub(super) struct HookSite {
     /// What keeps them in.
-    pub(super) confinement: Option<Arc<dyn Confinement>>,
+    pub(super) sandbox: CommandSandbox,
     /// Their whole environment.
     pub(super) env: Vec<(String, String)>,
     /// What they keep, to be removed at the end of the job.
@@ -77,7 +76,7 @@ impl HookHome {
         let is_home = |name: &str| homes.contains(&name) || name.starts_with("XDG_");
         let stays = |name: &str| named(name) && (!is_home(name) || is_safe(name));
         HookSite {
-            confinement: None,
+            sandbox: CommandSandbox::Missing,
             env: sandbox::environment(env, &own, stays),
             scratch: Some(self.0),
         }

@@ -11,7 +11,7 @@ use crate::clock::{self, Activity};
 use crate::event::{Emission, ErrorReport, JobResult, Place, Reason};
 use crate::model::ClientOptions;
 use crate::policy::{Permissions, Policy, Surroundings};
-use crate::process::Confinement;
+use crate::process::CommandSandbox;
 use crate::session::{
     Answer, Cause, ChoiceError, Closed, Expand, Instructions, Interrupt, Models, PromptOptions,
     QueueModes, Sampling, Session, SessionError, SessionOptions, Stop,
@@ -65,7 +65,7 @@ struct Site {
     /// What its hooks keep.
     hook_scratch: Option<Scratch>,
     /// What keeps its commands in.
-    confinement: Option<Arc<dyn Confinement>>,
+    sandbox: CommandSandbox,
     /// What its calls are recorded on, or answered from.
     tape: JobTape,
     /// The way out to the hosts that commands may reach.
@@ -75,7 +75,7 @@ struct Site {
 impl Site {
     /// What a command made of the records that the run leaves.
     fn breach(&self) -> Option<Trouble> {
-        let breach = self.confinement.as_ref()?.breach()?;
+        let breach = self.sandbox.enforced()?.breach()?;
         Some(Trouble::new(Reason::Io, "records_changed", breach))
     }
 }
@@ -87,7 +87,7 @@ pub(super) async fn run(job: Job, context: JobContext, interrupt: Interrupt) -> 
     let opening = async {
         let mut site = prepare_site(&job, &context, paths).await?;
         let mut confined = confine(&job, &context, &site).await?;
-        site.confinement.clone_from(&confined.confinement);
+        site.sandbox.clone_from(&confined.sandbox);
         site.gateway = confined.gateway.take();
         let hooks = confined.hooks.as_mut();
         site.hook_scratch = hooks.and_then(|hooks| hooks.scratch.take());
@@ -258,7 +258,7 @@ async fn prepare_site(job: &Job, context: &JobContext, paths: JobPaths) -> Resul
         answer,
         scratch,
         hook_scratch: None,
-        confinement: None,
+        sandbox: CommandSandbox::default(),
         tape,
         gateway: None,
     })
@@ -436,7 +436,7 @@ fn workbench(
             env: confined.env.clone(),
             timeout: job.limits.command_timeout.min(COMMAND_TIMEOUT_DEFAULT),
             timeout_max: job.limits.command_timeout,
-            confinement: confined.confinement.clone(),
+            sandbox: confined.sandbox.clone(),
         },
         Some(site.paths.tool_output.clone()),
     )

@@ -9,7 +9,6 @@ use crate::task::Job;
 
 use super::blocking::blocking;
 use super::environment::Environment;
-use super::sandbox::runs_commands;
 
 /// So many files that globs mean are kept from programs: each takes a mount, and
 /// there is an end to their number.
@@ -29,7 +28,7 @@ pub async fn rules_not_held(job: &Job, environment: &Environment) -> Vec<Warning
         },
     );
     let rules = PathRules::of(&policy);
-    if rules.0.is_none() || !runs_commands(job) {
+    if rules.0.is_none() || !job.may_start_commands() {
         return Vec::new();
     }
     let mut warnings = rules.not_held(sandbox::expected_tier(&job.sandbox).await);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::event::{Emission, EventKind, Place, SandboxReport, TierPassedOver, Warning};
 use crate::hook::{CommandHook, Hooks};
-use crate::policy::{Enforcement, Mode, Policy, PrivateDirectory, Rule, TemporaryFiles};
-use crate::process::Confinement;
+use crate::policy::{Enforcement, Policy, PrivateDirectory, TemporaryFiles};
+use crate::process::CommandSandbox;
 use crate::sandbox::proxy::Hosts;
 use crate::sandbox::{
     self, Established, Grounds, HookSandbox, Network, NoSandbox, Sandbox, SandboxMode, Tier,
@@ -24,7 +24,7 @@ use super::surveyed::{self, Surveyed};
 #[derive(Debug)]
 pub(super) struct Confined {
     /// What keeps them in.
-    pub(super) confinement: Option<Arc<dyn Confinement>>,
+    pub(super) sandbox: CommandSandbox,
     /// Their whole environment.
     pub(super) env: Vec<(String, String)>,
     /// What hooks run with, where that is something else.
@@ -45,10 +45,11 @@ impl Confined {
     pub(super) fn hooks(&self, job: &Job, workspace: &Path) -> Hooks {
         let own = self.hooks.as_ref();
         let env = own.map_or(&self.env, |own| &own.env);
-        let confinement = own.map_or(&self.confinement, |own| &own.confinement);
+        let sandbox = own.map_or(&self.sandbox, |own| &own.sandbox);
         job.hooks.iter().fold(Hooks::new(), |hooks, command| {
-            let hook = CommandHook::new(command.clone(), workspace.to_owned(), env.clone());
-            hooks.with_hook(Arc::new(hook.confined(confinement.clone())))
+            let (cwd, env) = (workspace.to_owned(), env.clone());
+            let hook = CommandHook::new(command.clone(), cwd, env, sandbox.clone());
+            hooks.with_hook(Arc::new(hook))
         })
     }
 }
@@ -63,7 +64,8 @@ pub(super) struct SandboxSite<'s> {
     pub(super) records: Vec<PathBuf>,
 }
 
-/// Makes the sandbox that a job asks for, if it can run commands at all.
+/// Makes the sandbox that a job asks for, if a command of it could start at all;
+/// otherwise none is set up, and none starts.
 ///
 /// # Errors
 /// When one is required and there is none.
@@ -76,7 +78,7 @@ pub(super) async fn establish(
     let environment = &context.settings.environment;
     let env = environment::command_env(job, environment);
     let mut confined = Confined {
-        confinement: None,
+        sandbox: CommandSandbox::Missing,
         env,
         hooks: None,
         enforcement: Enforcement::NotEnforced,
@@ -84,8 +86,7 @@ pub(super) async fn establish(
         report: None,
         gateway: None,
     };
-    let options = &job.sandbox;
-    if !runs_commands(job) && options.mode != SandboxMode::Require {
+    if !job.may_start_commands() {
         return Ok(confined);
     }
     let surveyed = surveyed::look_through(job, context, site, policy(), &confined.env).await;
@@ -105,6 +106,8 @@ pub(super) async fn establish(
     }
     warnings.extend(rules.not_held(sandbox.as_ref().map(Sandbox::tier)));
     confined.report = Some(report(sandbox.as_ref(), &passed_over));
+    // Only a mode that somebody wrote comes here without one.
+    confined.sandbox = CommandSandbox::Off;
     if let Some(mut sandbox) = sandbox {
         let named = |name: &str| {
             job.env.set.contains_key(name) || job.env.pass.iter().any(|one| one == name)
@@ -131,9 +134,10 @@ pub(super) async fn establish(
         confined.temporary = temporary(sandbox.tier(), &grounds, &confined.env);
         let sandbox = Arc::new(sandbox);
         if let Some(hooks) = &mut confined.hooks {
-            hooks.confinement = Some(Arc::new(HookSandbox::new(sandbox.clone())));
+            let own = HookSandbox::new(sandbox.clone());
+            hooks.sandbox = CommandSandbox::Enforced(Arc::new(own));
         }
-        confined.confinement = Some(sandbox);
+        confined.sandbox = CommandSandbox::Enforced(sandbox);
     }
     tell(warnings, job, context).await;
     Ok(confined)
@@ -228,16 +232,6 @@ fn no_hosts(passed_over: &[(Tier, String)]) -> Warning {
             sandbox::reasons(passed_over)
         ),
     }
-}
-
-/// Whether anything of a job can run a command: a hook, or a call that policy
-/// might allow.
-pub(super) fn runs_commands(job: &Job) -> bool {
-    let permissions = &job.permissions;
-    let by_mode = matches!(permissions.mode, Mode::Workspace | Mode::Bypass);
-    let by_rule = || permissions.allow.iter().any(Rule::is_about_commands);
-    let bash = job.tools.iter().any(|tool| tool == "bash");
-    !job.hooks.is_empty() || (bash && (by_mode || by_rule()))
 }
 
 fn report(sandbox: Option<&Sandbox>, passed_over: &[(sandbox::Tier, String)]) -> SandboxReport {

@@ -96,9 +96,9 @@ pub struct Established {
     pub passed_over: Vec<(Tier, String)>,
 }
 
-/// There is no sandbox, and the task requires one.
+/// There is no sandbox, and the task does not do without.
 #[derive(Debug, thiserror::Error)]
-#[error("the task requires a sandbox and none works here: {}", reasons(.passed_over))]
+#[error("commands need a sandbox and none works here: {}", reasons(.passed_over))]
 pub struct NoSandbox {
     passed_over: Vec<(Tier, String)>,
 }
@@ -115,7 +115,9 @@ impl NoSandbox {
     pub fn hints(&self) -> Vec<String> {
         vec![
             "install bubblewrap, or run on Linux 6.2 or later with Landlock enabled".to_owned(),
-            "or write `sandbox.mode: prefer` to run without where there is none".to_owned(),
+            "or write `sandbox.mode: off` (`--sandbox off`): commands may then do what this \
+             program may"
+                .to_owned(),
         ]
     }
 }

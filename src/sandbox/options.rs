@@ -12,10 +12,11 @@ use super::proxy::Hosts;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
-    /// Without a tier that works there is no run.
-    Require,
-    /// By the strongest tier that works; without one there is a warning.
+    /// Without a tier that works there is no run of a task whose commands could start.
     #[default]
+    Require,
+    /// By the strongest tier that works; without one there is a warning, and they
+    /// may do what this program may.
     Prefer,
     /// They may do what this program may.
     Off,

@@ -12,6 +12,7 @@ use crate::event::Emission;
 use crate::hook::Hooks;
 use crate::model::{Client, RetryPolicy, ThinkingLevel};
 use crate::policy::{Permissions, Policy, Surroundings};
+use crate::process::CommandSandbox;
 use crate::store::{Header, Store};
 use crate::tool::{CommandSettings, Place, Toolset};
 
@@ -144,7 +145,7 @@ impl SessionOptions {
             shell_path: String::new(),
             timeout: limits.command_timeout,
             timeout_max: limits.command_timeout,
-            confinement: None,
+            sandbox: CommandSandbox::default(),
         };
         let header = Header::new(workspace.display().to_string());
         let place = Place {

@@ -85,6 +85,12 @@ pub struct Job {
 }
 
 impl Job {
+    /// Whether a command could start: a hook, or a call that could be allowed.
+    pub fn may_start_commands(&self) -> bool {
+        let bash = self.tools.iter().any(|tool| tool == "bash");
+        !self.hooks.is_empty() || (bash && self.permissions.may_start_commands())
+    }
+
     /// The model as reports name it: `provider/id`, or the name as given when
     /// there is no such model; empty when none is named.
     pub fn model_name(&self, catalog: &Catalog) -> String {

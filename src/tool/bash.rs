@@ -95,7 +95,7 @@ async fn run(args: &Value, cx: &CallContext<'_>) -> Result<ToolOutput, String> {
         ));
     }
     let ran = run_command(&args.command, args.timeout, cx).await?;
-    Ok(output(&ran, cx.commands.confinement.as_deref()))
+    Ok(output(&ran, cx.commands.sandbox.enforced()))
 }
 
 fn output(ran: &CommandOutput, confinement: Option<&dyn Confinement>) -> ToolOutput {

@@ -80,6 +80,8 @@ pub async fn run_command(
         let program = "bash".to_owned();
         cannot_start(&SpawnError { program, source }, &cx.place.workspace)
     })?;
+    let confinement = cx.commands.sandbox.for_command();
+    let confinement = confinement.map_err(|missing| not_started(&missing))?;
     let mut process = Process::spawn(CommandSpec {
         program: shell.into(),
         // `--` keeps a command that begins with a dash from being an option.
@@ -94,7 +96,7 @@ pub async fn run_command(
         stdin: None,
         streams: Streams::Merged,
         timeout: Some(limit.duration),
-        confinement: cx.commands.confinement.clone(),
+        confinement,
     })
     .map_err(|error| cannot_start(&error, &cx.place.workspace))?;
     let mut capture = Capture::new(
@@ -140,7 +142,11 @@ fn cannot_start(error: &SpawnError, workspace: &Path) -> String {
                 outside of what they can write"
             .to_owned();
     }
-    format!("the command was not started: {error}")
+    not_started(error)
+}
+
+fn not_started(why: &dyn std::fmt::Display) -> String {
+    format!("the command was not started: {why}")
 }
 
 /// How long a command may take.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::clock::Activity;
 use crate::message::Content;
-use crate::process::Confinement;
+use crate::process::CommandSandbox;
 use crate::secret::Redactor;
 
 mod bash;
@@ -99,8 +99,8 @@ pub struct CommandSettings {
     pub timeout: Duration,
     /// The longest time limit a call may ask for.
     pub timeout_max: Duration,
-    /// What keeps commands in; none lets them do what this process may.
-    pub confinement: Option<Arc<dyn Confinement>>,
+    /// What keeps commands in. Without one that was set up, none starts.
+    pub sandbox: CommandSandbox,
 }
 
 /// What a tool gets with a call, beyond its arguments.

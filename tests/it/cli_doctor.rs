@@ -212,12 +212,8 @@ fn without_bubblewrap(cli: &Cli) -> Output {
 #[test]
 fn the_sandbox_is_told_with_what_it_is_not() {
     let doctor = |sandbox: &str| {
-        plain(REPLIES, &format!("sandbox: {sandbox}\n")).args([
-            "doctor",
-            "task.yaml",
-            "--output-format",
-            "json",
-        ])
+        let rest = format!("permissions: {{allow: ['Bash(true)']}}\nsandbox: {sandbox}\n");
+        plain(REPLIES, &rest).args(["doctor", "task.yaml", "--output-format", "json"])
     };
     for (sandbox, found) in [
         ("{mode: require}", "namespaces"),
@@ -239,9 +235,15 @@ fn the_sandbox_is_told_with_what_it_is_not() {
             "warning",
             "landlock (not namespaces: bubblewrap is not installed",
         ),
-        ("{tier: namespaces}", "warning", gone),
+        ("{mode: prefer, tier: namespaces}", "warning", gone),
+        ("{tier: namespaces}", "error", gone),
         ("{mode: require, tier: namespaces}", "error", gone),
-        ("{network: [crates.io]}", "warning", "are not reached"),
+        (
+            "{mode: prefer, network: [crates.io]}",
+            "warning",
+            "are not reached",
+        ),
+        ("{network: [crates.io]}", "error", "cannot tell the hosts"),
         (
             "{mode: require, network: [crates.io]}",
             "error",
@@ -262,6 +264,19 @@ fn the_sandbox_is_told_with_what_it_is_not() {
         assert_eq!(done.status.code(), Some(code), "{sandbox}");
         assert_eq!(check(&document, "bubblewrap")["status"], "warning");
     }
+}
+
+#[test]
+fn a_task_without_commands_needs_no_sandbox() {
+    let task = plain(REPLIES, "sandbox: {tier: namespaces}\n");
+    let doctor = task.args(["doctor", "task.yaml", "--output-format", "json"]);
+    let done = without_bubblewrap(&doctor);
+    let document = document(&String::from_utf8(done.stdout).unwrap());
+    let row = check(&document, "sandbox");
+    assert_eq!(row["status"], "warning", "{row:#}");
+    let found = row["found"].as_str().unwrap();
+    assert!(found.contains("so none is needed"), "{found}");
+    assert_eq!(done.status.code(), Some(0));
 }
 
 #[test]

@@ -17,6 +17,7 @@ use agent::context::{ProjectFile, Resources, Skill, Template};
 use agent::event::Emission;
 use agent::model::{Client, ClientOptions, resolve};
 use agent::policy::{Permissions, Policy, Surroundings};
+use agent::process::CommandSandbox;
 use agent::session::{PromptOptions, Session, SessionOptions, Workbench};
 use agent::tool::{CommandSettings, Place, Toolset};
 use serde_json::value::RawValue;
@@ -131,7 +132,7 @@ async fn session(
             shell_path: "/usr/bin:/bin".to_owned(),
             timeout: limit,
             timeout_max: limit,
-            confinement: None,
+            sandbox: CommandSandbox::Off,
         },
         None,
     );

@@ -13,6 +13,7 @@ use agent::hook::{
     Matcher, OnFinal, Ran, RequestVerdict, ResultVerdict, ToolVerdict,
 };
 use agent::message::{Content, Message, Usage, UserMessage};
+use agent::process::CommandSandbox;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +55,12 @@ impl Yard {
             ("PATH".to_owned(), path),
             ("ONLY".to_owned(), "this".to_owned()),
         ];
-        Hooks::new().with_hook(Arc::new(CommandHook::new(command, self.path(), env)))
+        Hooks::new().with_hook(Arc::new(CommandHook::new(
+            command,
+            self.path(),
+            env,
+            CommandSandbox::Off,
+        )))
     }
 
     /// What becomes of a call of `bash`.
@@ -208,6 +214,27 @@ async fn a_program_that_cannot_be_started_is_a_failure() {
         let ran = hooks.before_tool(call(), &CancellationToken::new()).await;
         assert_eq!(faults(&ran), [format!("cannot start `{program}`: {fault}")]);
     }
+}
+
+#[tokio::test]
+async fn a_program_without_a_sandbox_starts_only_where_that_is_said() {
+    let yard = Yard::new();
+    let mut command = None;
+    yard.hook(HookPoint::BeforeTool, "touch made", |hook| {
+        command = Some(hook.clone())
+    });
+    let env = vec![("PATH".to_owned(), cli::path().into_string().unwrap())];
+    let hook = CommandHook::new(
+        command.unwrap(),
+        yard.path(),
+        env,
+        CommandSandbox::default(),
+    );
+    let hooks = Hooks::new().with_hook(Arc::new(hook));
+    let ran = hooks.before_tool(call(), &CancellationToken::new()).await;
+    let faults = faults(&ran);
+    assert!(faults[0].starts_with("no sandbox was set up"), "{faults:?}");
+    assert!(!yard.path().join("made").exists());
 }
 
 /// Whether a process lives; a dead one that nobody reaped does not count.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use agent::access::Access;
 use agent::event::Decider;
-use agent::policy::{Decision, Mode, OnAsk, Permissions, Policy, Rule, Surroundings, Verdict};
+use agent::policy::{
+    Decision, Enforcement, Mode, OnAsk, Permissions, Policy, Rule, Surroundings, Verdict,
+};
 
 fn rules(texts: &[&str], list: &str) -> Vec<Rule> {
     texts
@@ -31,6 +33,7 @@ fn decide_in(
         workspace: workspace.to_owned(),
         home: Some(PathBuf::from("/home/somebody")),
         protected: vec![workspace.join("task.yaml")],
+        sandbox: Enforcement::Enforced,
         ..Surroundings::default()
     };
     Policy::new(permissions, surroundings).decide("bash", &[Access::Exec(command.to_owned())])

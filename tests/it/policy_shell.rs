@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agent::access::Access;
 use agent::policy::{
-    Decision, Mode, Permissions, Policy, Rule, Surroundings, Verdict, simple_commands,
+    Decision, Enforcement, Mode, Permissions, Policy, Rule, Surroundings, Verdict, simple_commands,
 };
 use proptest::prelude::*;
 
@@ -54,6 +54,7 @@ fn decide(
         workspace: workspace.to_owned(),
         home: Some(PathBuf::from("/home/somebody")),
         protected: Vec::new(),
+        sandbox: Enforcement::Enforced,
         ..Surroundings::default()
     };
     Policy::new(permissions, surroundings).decide("bash", &[Access::Exec(command.to_owned())])

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use agent::access::Access;
-use agent::policy::{Decision, Mode, Permissions, Policy, Rule, Surroundings};
+use agent::policy::{Decision, Enforcement, Mode, Permissions, Policy, Rule, Surroundings};
 
 /// A workspace with something to protect.
 struct Tree {
@@ -40,6 +40,7 @@ impl Tree {
             workspace: self.root.path().to_owned(),
             home: Some(PathBuf::from("/home/somebody")),
             protected: Vec::new(),
+            sandbox: Enforcement::Enforced,
             ..Surroundings::default()
         };
         Policy::new(permissions, surroundings).decide("bash", &[access])

@@ -134,7 +134,9 @@ fn refused(machine: Machine, sandbox: &str) -> String {
 
 #[test]
 fn a_sandbox_that_is_required_and_is_not_there_costs_nothing() {
-    let both = refused(Machine::WithoutAnything, "{mode: require}");
+    let written = refused(Machine::WithoutAnything, "{mode: require}");
+    let both = refused(Machine::WithoutAnything, "{}");
+    assert_eq!(both, written);
     assert!(both.contains("none works here: namespaces: "), "{both}");
     let landlock = "; landlock: this kernel has no Landlock of version 3 or later";
     assert!(both.ends_with(landlock), "{both}");
@@ -190,6 +192,47 @@ fn a_sandbox_that_is_preferred_and_is_not_there_is_warned_about() {
             .iter()
             .any(|event| event.to_string().contains(&ran))
     );
+}
+
+/// A task that only reads, and whose model calls these commands.
+fn reading(commands: &[&str], sandbox: &str) -> Cli {
+    let task = format!(
+        "version: 1\nprompt: go\nsettings: {{model: scripted/s.yaml}}\nsandbox: {sandbox}\n"
+    );
+    let call =
+        |command: &&str| json!({"calls": [{"name": "bash", "arguments": {"command": command}}]});
+    let mut script: Vec<Value> = commands.iter().map(call).collect();
+    script.push(json!({"text": "done"}));
+    Cli::new()
+        .file("task.yaml", task)
+        .file("s.yaml", Value::from(script).to_string())
+        .args(["run", "task.yaml", "--run-dir", "out"])
+}
+
+#[test]
+fn a_task_without_commands_needs_no_sandbox_and_starts_none() {
+    let commands = ["cd .", "RANDOM='a[$(touch made)]'"];
+    for (sandbox, tier) in [
+        ("{}", None),
+        ("{mode: require}", None),
+        ("{mode: off}", None),
+    ] {
+        let cli = reading(&commands, sandbox);
+        let done = Machine::WithoutAnything.run(&cli);
+        assert_eq!(done.code, 0, "{sandbox}: {}", done.stderr);
+        assert_eq!(done.result["sandbox"]["tier"].as_str(), tier, "{sandbox}");
+        assert_eq!(
+            done.result["denials"].as_array().unwrap().len(),
+            2,
+            "{sandbox}"
+        );
+        let told = done.events.iter().map(Value::to_string).collect::<String>();
+        assert!(
+            told.contains("without one even what bash does by itself needs a rule"),
+            "{told}"
+        );
+        assert!(!cli.cwd().join("made").exists(), "{sandbox}");
+    }
 }
 
 #[test]

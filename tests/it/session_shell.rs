@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::policy::{Permissions, Policy, Surroundings};
+use agent::process::CommandSandbox;
 use agent::secret::Redactor;
 use agent::session::{
     BashOptions, PromptOptions, Session, SessionError, TranscriptKind, TranscriptSource, Workbench,
@@ -213,7 +214,7 @@ async fn long_output_is_kept_whole_in_a_file_without_secrets() {
             shell_path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
             timeout: Duration::from_secs(20),
             timeout_max: Duration::from_secs(20),
-            confinement: None,
+            sandbox: CommandSandbox::Off,
         },
         Some(dir.path().join("output")),
     )

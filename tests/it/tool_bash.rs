@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use agent::process::CommandSandbox;
 use agent::tool::Failure;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -236,6 +237,22 @@ async fn updates_are_joined_and_never_block() {
     }
     assert_eq!(all, "1\n2\n3\n");
     assert!(count <= 3, "{count}");
+}
+
+#[tokio::test]
+async fn a_command_without_a_sandbox_starts_only_where_that_is_said() {
+    let mut scene = Scene::new();
+    scene.commands.sandbox = CommandSandbox::default();
+    let why = scene
+        .refused("bash", json!({"command": "echo > made"}))
+        .await;
+    let begin = "the command was not started: no sandbox was set up for it";
+    assert!(why.starts_with(begin), "{why}");
+    assert!(why.contains("`permissions.allow`"), "{why}");
+    assert!(!scene.root().join("made").exists());
+    scene.commands.sandbox = CommandSandbox::Off;
+    scene.ok("bash", json!({"command": "echo > made"})).await;
+    assert!(scene.root().join("made").exists());
 }
 
 #[tokio::test]

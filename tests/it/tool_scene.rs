@@ -8,6 +8,7 @@ use std::time::Duration;
 use agent::access::Access;
 use agent::clock::Activity;
 use agent::message::Content;
+use agent::process::CommandSandbox;
 use agent::secret::Redactor;
 use agent::tool::{
     CallContext, CommandSettings, Failure, FileLedger, Permit, Place, ToolOutput, Toolset,
@@ -50,7 +51,7 @@ impl Scene {
                 shell_path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
                 timeout: Duration::from_secs(60),
                 timeout_max: Duration::from_secs(120),
-                confinement: None,
+                sandbox: CommandSandbox::Off,
             },
             output_dir: base.join("output"),
             cancel: CancellationToken::new(),

@@ -12,7 +12,7 @@ use crate::message::Usage;
 use crate::model::{self, Catalog, Model, Source, UnknownModel};
 use crate::report::{self, neutral};
 use crate::run::Environment;
-use crate::sandbox::{GitAccess, SandboxMode, SandboxOptions, TierChoice};
+use crate::sandbox::{GitAccess, SandboxMode, TierChoice};
 use crate::session::Limits;
 use crate::task::{self, Diagnostics, Job, Overrides, ResponseJob};
 
@@ -225,7 +225,7 @@ fn describe(job: &Job, usable: &Usable, requires: &Requirements) -> String {
             job.permissions.deny.len()
         ),
     );
-    line("sandbox", describe_sandbox(&job.sandbox));
+    line("sandbox", describe_sandbox(job));
     line("tools", job.tools.join(", "));
     if let Some(response) = &job.response {
         line("response", describe_response(response));
@@ -253,7 +253,11 @@ fn warnings<'a>(job: &'a Job, requires: &'a Requirements) -> impl Iterator<Item 
     job.warnings.iter().chain(&requires.warnings)
 }
 
-fn describe_sandbox(options: &SandboxOptions) -> String {
+fn describe_sandbox(job: &Job) -> String {
+    let options = &job.sandbox;
+    if !job.may_start_commands() {
+        return "not needed: nothing in the task allows a command".to_owned();
+    }
     let mode = match options.mode {
         SandboxMode::Off => return "off: commands may do what this program may".to_owned(),
         SandboxMode::Require => "required",

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::run::probe;
-use crate::sandbox::{self, Network, SandboxMode, SandboxOptions, Tier};
+use crate::sandbox::{self, Network, SandboxMode, Tier};
+use crate::task::Job;
 
 use super::finding::Finding;
 use super::{Patient, TIMEOUT, trusted_env};
@@ -25,7 +26,7 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     let can_unshare = namespaces.is_ok();
     let works = [(Tier::Namespaces, namespaces), (Tier::Landlock, landlock)];
     vec![
-        tier(&patient.job.sandbox, &works),
+        tier(patient.job, &works),
         landlock_rules(sandbox::landlock_version()),
         user_namespaces(can_unshare),
         seccomp(),
@@ -49,8 +50,9 @@ async fn bubblewrap(cwd: &Path, env: &[(String, String)]) -> Finding {
 
 /// What commands of a task with these options are kept in by, when of each tier
 /// this is known.
-fn tier(options: &SandboxOptions, works: &[(Tier, Result<(), String>)]) -> Finding {
+fn tier(job: &Job, works: &[(Tier, Result<(), String>)]) -> Finding {
     const NAME: &str = "sandbox";
+    let options = &job.sandbox;
     if options.mode == SandboxMode::Off {
         return Finding::ok(NAME, "off: commands may do what this program may");
     }
@@ -69,6 +71,13 @@ fn tier(options: &SandboxOptions, works: &[(Tier, Result<(), String>)]) -> Findi
         }
     }
     let found = format!("none works: {}", sandbox::reasons(&passed_over));
+    if !job.may_start_commands() {
+        return Finding::warning(
+            NAME,
+            format!("{found}; nothing in the task allows a command, so none is needed"),
+            BUBBLEWRAP,
+        );
+    }
     match strict {
         true => Finding::error(
             NAME,

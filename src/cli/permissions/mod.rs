@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use crate::event::Reason;
 use crate::model::Catalog;
-use crate::policy::{Decision, Explanation, Mode, Permissions, Policy, Rule, Surroundings};
+use crate::policy::{
+    Decision, Enforcement, Explanation, Mode, Permissions, Policy, Rule, Surroundings,
+};
 use crate::report::{neutral_text, redact_document};
+use crate::sandbox::SandboxMode;
 use crate::task;
 use crate::tool::{Place, Toolset};
 
@@ -38,6 +41,9 @@ pub(super) struct PermissionsCommand {
 enum PermissionsSubcommand {
     /// Decides about one call, or with --jsonl about a stream of them. Exits 0
     /// when the call is allowed, 3 when not.
+    ///
+    /// The answer is that of a run on a machine where a sandbox works; with
+    /// `sandbox.mode: off` in the task, that of a run without one.
     Check(CheckCommand),
 }
 
@@ -117,6 +123,10 @@ struct Bench {
     protected: Vec<PathBuf>,
     keys: Vec<PathBuf>,
     tools: Toolset,
+    /// Whether commands have a sandbox where one works.
+    sandboxed: bool,
+    /// Whether a command could start whatever is allowed.
+    has_hooks: bool,
 }
 
 impl PermissionsCommand {
@@ -149,6 +159,8 @@ impl CheckCommand {
         let mut workspace = cwd.clone();
         let mut permissions = Permissions::default();
         let mut protected = Vec::new();
+        let mut sandboxed = true;
+        let mut has_hooks = false;
         if let Some(path) = &self.task {
             let flags = TaskFlags {
                 allow_bypass: true,
@@ -162,6 +174,8 @@ impl CheckCommand {
             console.conceal(std::slice::from_ref(&job), &Catalog::default());
             permissions = job.permissions;
             workspace = job.workspace.path;
+            has_hooks = !job.hooks.is_empty();
+            sandboxed = job.sandbox.mode != SandboxMode::Off;
             protected.extend(job.file);
         }
         if let Some(mode) = self.mode {
@@ -180,6 +194,8 @@ impl CheckCommand {
             protected,
             keys: console.environment().key_files().collect(),
             tools: Toolset::built_in(&names),
+            sandboxed,
+            has_hooks,
         })
     }
 
@@ -270,6 +286,12 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Next> {
 
 impl Bench {
     fn policy(&self, permissions: Permissions) -> Policy {
+        // As a run: without a command that could start it makes no sandbox.
+        let starts = self.has_hooks || permissions.may_start_commands();
+        let sandbox = match self.sandboxed && starts {
+            true => Enforcement::Enforced,
+            false => Enforcement::NotEnforced,
+        };
         Policy::new(
             permissions,
             Surroundings {
@@ -277,6 +299,8 @@ impl Bench {
                 home: self.home.clone(),
                 protected: self.protected.clone(),
                 keys: self.keys.clone(),
+                sandbox,
+                // Which tier a run takes, and where its files are, is not known here.
                 ..Surroundings::default()
             },
         )

@@ -16,6 +16,7 @@ use agent::event::{Emission, EventKind};
 use agent::hook::{Hook, Hooks};
 use agent::model::{Client, ClientOptions, Model, RetryPolicy, Script, resolve};
 use agent::policy::{Mode, Permissions, Policy, Surroundings};
+use agent::process::CommandSandbox;
 use agent::session::{
     Answer, Compaction, Interrupt, Limits, PromptOptions, QueueModes, ResponseSchema, ResponseSpec,
     Session, SessionError, SessionOptions, Stop, Workbench, WorkingCopy,
@@ -238,7 +239,7 @@ impl Stage {
                 shell_path: super::cli::path().into_string().unwrap(),
                 timeout: Duration::from_secs(20),
                 timeout_max: Duration::from_secs(20),
-                confinement: None,
+                sandbox: CommandSandbox::Off,
             },
             None,
         )
