@@ -229,7 +229,7 @@ fn ad_hoc_endpoints() {
         (own.base_url.as_str(), own.id.as_str()),
         ("https://api.openai.com/v1", "a/b")
     );
-    assert!(!own.key_optional && own.quirks.prompt_cache_key);
+    assert!(!own.key_optional && own.quirks.prompt_cache_key == Some(true));
     for (dialect, url, key) in [
         (
             "openai-responses",
