@@ -36,6 +36,9 @@ use crate::model::transport::{broken, hung_up, locked, timed_out, unsent};
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// The longest time spent on reading it.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most connections that are taken to be left over: a server that hangs up on
+/// everybody is not asked again and again.
+const KEPT_MAX: usize = 2;
 /// What a wait that the provider asks for is kept as.
 const RETRY_AFTER_MS: &str = "retry-after-ms";
 /// Where a redirect leads; kept only as far as it is told.
@@ -54,8 +57,7 @@ pub(super) struct Endpoint {
 struct Connector {
     client: reqwest::Client,
     proxy: Option<Proxy>,
-    /// Connections that may have been kept from earlier calls; never fewer than
-    /// there are.
+    /// Connections that may be left over from earlier calls.
     kept: AtomicUsize,
 }
 
@@ -219,24 +221,29 @@ impl Endpoint {
 impl Connector {
     /// Sends the request until it meets a connection that is not left over from
     /// an earlier call. Whether it met such a one cannot be asked: a new one may
-    /// have been opened beside it and not used. But no more can be left over than
-    /// calls were answered.
+    /// have been opened beside it and not used. So each answer counts as a
+    /// connection that may be left over, up to a few, and each that turns out to
+    /// be closed as one less.
     async fn send(&self, mut request: RequestBuilder) -> reqwest::Result<Response> {
+        let count = |change: fn(usize) -> Option<usize>| {
+            let changed = self
+                .kept
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+            changed.is_ok()
+        };
         loop {
             let again = request.try_clone();
-            let left_over = self
-                .kept
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
-                    kept.checked_sub(1)
-                })
-                .is_ok();
             match (request.send().await, again) {
                 (Ok(response), _) => {
-                    self.kept.fetch_add(1, Ordering::Relaxed);
+                    count(|kept| Some((kept + 1).min(KEPT_MAX)));
                     return Ok(response);
                 }
                 // The server had hung up, and nobody has seen the request.
-                (Err(error), Some(again)) if left_over && hung_up(&error) => request = again,
+                (Err(error), Some(again))
+                    if hung_up(&error) && count(|kept| kept.checked_sub(1)) =>
+                {
+                    request = again;
+                }
                 (Err(error), _) => return Err(error),
             }
         }
