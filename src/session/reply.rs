@@ -14,6 +14,7 @@ use super::feed::Feed;
 use super::sample::{Sampled, Sampler, unknown_cost};
 use super::stop::Stop;
 use super::turn::{StepPlan, Turn};
+use super::windows::counts_reply;
 
 impl Turn<'_> {
     /// Gets the step's reply. When the conversation is too long for the
@@ -49,7 +50,8 @@ impl Turn<'_> {
         let smaller = engine.windows.learn(model, &stop, plan.prompt_tokens);
         // The prompt may be short enough, and only the reply that it left room for
         // too long.
-        if !smaller || engine.is_near_window() {
+        let fits = smaller && counts_reply(&stop) && !engine.is_near_window();
+        if !fits {
             if !engine.may_compact() {
                 return Err(stop);
             }

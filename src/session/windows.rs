@@ -13,25 +13,35 @@ const WINDOW_TOKENS_MIN: u64 = 1_024;
 /// Windows that turned out to be smaller than assumed, by model.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    learned: BTreeMap<String, u64>,
+    learned: BTreeMap<String, Learned>,
+}
+
+/// What a refusal says of a window.
+#[derive(Debug, Clone, Copy)]
+struct Learned {
+    tokens: u64,
+    /// Whether the provider states it; else it is an estimate.
+    stated: bool,
 }
 
 impl Windows {
     /// The tokens of a model's window.
     pub(super) fn of(&self, model: &Model) -> u64 {
         let learned = self.learned.get(&model.full_id()).copied();
-        learned.map_or(model.context_window, |window| {
-            window.min(model.context_window)
+        learned.map_or(model.context_window, |learned| {
+            learned.tokens.min(model.context_window)
         })
     }
 
-    /// The most tokens that a reply to a prompt may have, where the window is
-    /// not as the model is described: a part of it at least, for an estimate may
-    /// be too high.
+    /// The most tokens that a reply to a prompt may have, where the provider
+    /// states the window: a part of it at least, for the prompt is estimated.
     pub(super) fn output_max(&self, model: &Model, prompt_tokens: u64) -> u64 {
         match self.learned.get(&model.full_id()) {
-            Some(window) => window.saturating_sub(prompt_tokens).max(window / 4),
-            None => u64::MAX,
+            Some(Learned {
+                tokens,
+                stated: true,
+            }) => tokens.saturating_sub(prompt_tokens).max(tokens / 4),
+            Some(_) | None => u64::MAX,
         }
     }
 
@@ -41,12 +51,31 @@ impl Windows {
         let Stop::Model { error, .. } = stop else {
             return false;
         };
-        let window = error.context_window.unwrap_or(prompt_tokens);
-        let window = window.max(WINDOW_TOKENS_MIN);
-        let smaller = stop.is_overflow() && window < self.of(model);
+        let tokens = error.context_window.unwrap_or(prompt_tokens);
+        let learned = Learned {
+            tokens: tokens.max(WINDOW_TOKENS_MIN),
+            stated: error.context_window.is_some(),
+        };
+        let smaller = stop.is_overflow() && learned.tokens < self.of(model);
         if smaller {
-            self.learned.insert(model.full_id(), window);
+            self.learned.insert(model.full_id(), learned);
         }
         smaller
     }
+}
+
+/// Whether a refusal counts the room for the reply, too, so that a shorter one may
+/// do.
+pub(super) fn counts_reply(stop: &Stop) -> bool {
+    const WORDS: &[&str] = &[
+        "completion",
+        "max_tokens",
+        "max_new_tokens",
+        "output tokens",
+    ];
+    let Stop::Model { error, .. } = stop else {
+        return false;
+    };
+    let message = error.message.to_ascii_lowercase();
+    error.context_window.is_some() && WORDS.iter().any(|word| message.contains(word))
 }

@@ -73,7 +73,7 @@ async fn a_question_for_a_summary_that_is_too_long_becomes_shorter() {
         read("a", 2_500),
         read("b", 4_700),
         refusal("prompt is too long"),
-        too_long(3_000),
+        too_long(5_000),
         said("SUMMARY ONE", 900),
         done
     ]);
@@ -87,7 +87,8 @@ async fn a_question_for_a_summary_that_is_too_long_becomes_shorter() {
 /// The prompt fits; it is the room for the reply that was asked for.
 #[tokio::test]
 async fn a_reply_is_asked_to_be_shorter_where_only_it_is_too_long() {
-    let message = "This model's maximum context length is 6000 tokens. However, you requested 9000";
+    let message = "This model's maximum context length is 6000 tokens. However, you requested \
+                   9000 tokens (1000 in the messages, 8000 in the completion).";
     let replies = json!([refusal(message), said("done", 900)]);
     let mut stage = assumed(replies);
     stage.max_output_tokens = 8_000;
