@@ -195,7 +195,7 @@ fn a_machine_without_what_a_task_needs_is_in_the_way() {
 )]
 fn without_bubblewrap(cli: &Cli) -> Output {
     let start = cli.command();
-    let mut command = std::process::Command::new("bwrap");
+    let mut command = std::process::Command::new("/usr/bin/bwrap");
     command
         .args(["--dev-bind", "/", "/"])
         .args(["--ro-bind", "/dev/null", "/usr/bin/bwrap", "--"])
