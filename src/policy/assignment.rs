@@ -25,16 +25,17 @@ const LOADS_WORKSPACE: &[&[&str]] = &[
     &["uv", "run", "pytest"],
 ];
 
-/// The names, and why they are refused.
+/// Variables that bash keeps as numbers. A decimal number may be assigned; what
+/// they hold afterwards is a number, but not that one.
+const COUNTERS: &str = "OPTIND, RANDOM, SECONDS";
+
+/// The names, and why they are refused. Of the variables that bash itself knows,
+/// those are missing here that hold whatever they are given and that bash makes
+/// nothing of (`COLUMNS`, `REPLY`, `TIMEFORMAT`).
 const REFUSED: &[(&str, &str)] = &[
     (
         "PATH, CDPATH, EXECIGNORE, HASH",
         "it changes which programs run",
-    ),
-    (
-        "BASH, BASHPID, BASH_COMMAND, COMP_WORDBREAKS, DIRSTACK, EUID, FUNCNAME, GLOBSORT, GROUPS, HISTCMD, \
-         HISTTIMEFORMAT, LINENO, PIPESTATUS, PPID, UID, _, __*",
-        "bash sets it itself, or reads it as code",
     ),
     (
         "BASH_ENV, ENV, ZDOTDIR, FPATH, INPUTRC, BASH_FUNC_*, BASH_LOADABLES_PATH, BASH_ALIASES, \
@@ -42,9 +43,15 @@ const REFUSED: &[(&str, &str)] = &[
         "a shell loads or runs what it names",
     ),
     (
-        "IFS, PS0, PS1, PS2, PS3, PS4, PROMPT_COMMAND, SHELLOPTS, BASHOPTS, GLOBIGNORE, \
-         POSIXLY_CORRECT, FCEDIT, HISTFILE, HISTCONTROL, MAIL, MAILPATH, MAILCHECK, TMOUT, OPTIND, \
-         FUNCNEST, SHELL, command_not_found_handle",
+        "BASH, BASH_*, BASHOPTS, BASHPID, COMPREPLY, COMP_CWORD, COMP_KEY, COMP_LINE, COMP_POINT, \
+         COMP_TYPE, COMP_WORDBREAKS, COMP_WORDS, DIRSTACK, EPOCHREALTIME, EPOCHSECONDS, EUID, FUNCNAME, GROUPS, HISTCMD, LINENO, OPTIND, PIPESTATUS, PPID, RANDOM, READLINE_*, \
+         SECONDS, SRANDOM, UID, _, __*",
+        "bash sets it itself, or evaluates what it is given as an expression, which can run commands",
+    ),
+    (
+        "IFS, PS0, PS1, PS2, PS3, PS4, PROMPT_COMMAND, PROMPT_DIRTRIM, SHELLOPTS, GLOBIGNORE, GLOBSORT, \
+         POSIXLY_CORRECT, FCEDIT, FIGNORE, HISTCONTROL, HISTFILE, HISTFILESIZE, HISTIGNORE, HISTSIZE, \
+         HISTTIMEFORMAT, histchars, HOSTFILE, IGNOREEOF, ignoreeof, auto_resume, CHILD_MAX, MAIL, MAILPATH, MAILCHECK, OPTERR, TMOUT, FUNCNEST, SHELL, command_not_found_handle",
         "it changes how the shell reads and runs what follows",
     ),
     (
@@ -210,6 +217,11 @@ pub(crate) fn is_workspace_path(value: &str) -> bool {
         let below = parts.clone().next().is_some() && !parts.any(|part| part == "..");
         below && !place.starts_with(['/', '-']) && place.chars().all(plain)
     })
+}
+
+/// Whether bash keeps a variable as a number and takes any decimal one.
+pub(crate) fn is_counter(name: &str) -> bool {
+    fits_one_of(COUNTERS, name)
 }
 
 /// Why a variable of this name must not be set for a command; none when it may.

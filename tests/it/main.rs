@@ -91,6 +91,7 @@ mod own_file;
 mod own_file_wrong;
 mod path_door;
 mod poison;
+mod policy_assignments;
 mod policy_automation;
 mod policy_bash;
 mod policy_command;

@@ -6,7 +6,7 @@ use super::plain::is_name;
 use super::state::{Field, State, Value};
 use super::syntax::Word;
 use super::walk::Walker;
-use super::{Refusal, UNKNOWN, refuse};
+use super::{NUMBER, Refusal, UNKNOWN, refuse};
 use crate::policy::scope::normal;
 
 /// What a command word stands for.
@@ -101,7 +101,7 @@ impl Walker {
             "getopts" => {
                 let variable = arguments.get(1).and_then(Field::known);
                 self.assign_unknown(variable.unwrap_or_default(), state)?;
-                state.values.insert("OPTARG".to_owned(), Value::Unknown);
+                self.set("OPTARG", Value::Unknown, state)?;
             }
             "let" => {
                 for field in arguments {
@@ -236,10 +236,10 @@ impl Walker {
                 any = true;
             }
         }
-        if !any {
-            state.values.insert("REPLY".to_owned(), Value::Unknown);
+        match any {
+            true => Ok(()),
+            false => self.set("REPLY", Value::Unknown, state),
         }
-        Ok(())
     }
 
     fn map_file(&mut self, arguments: &[Field], state: &mut State) -> Result<(), Refusal> {
@@ -350,13 +350,19 @@ fn set_options(arguments: &[Field], state: &mut State) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Stands for text that is not known.
+const OPEN: [char; 2] = [UNKNOWN, NUMBER];
+
+/// What `-v` begins with when a part of it is not known.
+const MAY_NAME: [char; 3] = [UNKNOWN, NUMBER, '-'];
+
 /// `test` evaluates the name of a variable, subscripts in it included.
 fn check_test(arguments: &[Field]) -> Result<(), Refusal> {
     for (at, field) in arguments.iter().enumerate() {
         if field.splits {
             return refuse("a word of `test` may become several; quote it");
         }
-        let unsure = field.text.starts_with(UNKNOWN) || field.glob;
+        let unsure = field.glob || (field.text.contains(OPEN) && field.text.starts_with(MAY_NAME));
         let next = arguments.get(at + 1);
         let names = matches!(field.text.as_str(), "-v" | "-R");
         let Some(next) = next.filter(|_| names || unsure) else {
@@ -417,11 +423,10 @@ pub(super) fn printed(fields: &[Field], alone: bool) -> Value {
         }
         ("nproc", _) | ("date", Some([_, "+%s"])) | ("id", Some([_, "-u" | "-g"])) => Value::Number,
         // The name of a commit.
-        ("git", Some([_, "rev-parse" | "merge-base", words @ ..]))
-            if words.iter().all(names_commit) =>
-        {
-            Value::Number
+        ("git", Some([_, "merge-base", words @ ..])) if words.iter().all(names_commit) => {
+            Value::Commit
         }
+        ("git", Some([_, "rev-parse", words @ ..])) if answers_commit(words) => Value::Commit,
         ("wc", Some([_, flag])) if matches!(*flag, "-l" | "-c" | "-w" | "-m") => Value::Number,
         _ => Value::Unknown,
     }
@@ -433,7 +438,18 @@ pub(super) fn asks_for_top(fields: &[Field]) -> bool {
     words == ["git", "rev-parse", "--show-toplevel"]
 }
 
-/// Whether a word for `git rev-parse` is answered by the name of a commit.
+/// Whether `git rev-parse` answers with a commit: what it does not find it may
+/// print as it is, unless it is asked to verify.
+fn answers_commit(words: &[&str]) -> bool {
+    let verifies = words.contains(&"--verify");
+    let mark = |c: char| c.is_ascii_digit() || "~^".contains(c);
+    words.iter().all(|word| match word.strip_prefix("HEAD") {
+        Some(rest) if rest.chars().all(mark) => true,
+        _ => matches!(*word, "--short" | "--verify") || (verifies && names_commit(word)),
+    })
+}
+
+/// Whether a word for git is answered by the name of a commit.
 fn names_commit(word: &&str) -> bool {
     *word == "--short" || word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }

@@ -7,7 +7,7 @@ use super::plain::split_assignment;
 use super::state::{Field, Function, State, Value};
 use super::syntax::{Assigned, Assignment, Word};
 use super::walk::Walker;
-use super::{Glob, Outer, Refusal, Simple, names, refuse};
+use super::{Glob, Outer, Refusal, Simple, refuse};
 use crate::policy::assignment::{CODE_PATH, is_workspace_path, loads_workspace};
 
 /// Programs that run what they read, unless they are given a file.
@@ -321,6 +321,11 @@ impl Walker {
         state: &mut State,
     ) -> Result<(), Refusal> {
         let name = fields.first().map_or("", |field| field.text.as_str());
+        if words.is_empty() && fields.len() > 1 {
+            return refuse(format!(
+                "what `{name}` declares behind another command is not followed"
+            ));
+        }
         let mut letters = String::new();
         for word in words {
             if let Some(elements) = &word.array {
@@ -377,13 +382,7 @@ impl Walker {
         match value {
             Some(value) => self.set(name, Value::Known(value.to_owned()), state),
             None if matches!(builtin, "export" | "readonly") => Ok(()),
-            None => match names::refused(name, None) {
-                Some(reason) => refuse(reason),
-                None => {
-                    state.values.insert(name.to_owned(), Value::Unknown);
-                    Ok(())
-                }
-            },
+            None => self.set(name, Value::Unknown, state),
         }
     }
 }

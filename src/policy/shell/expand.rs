@@ -20,7 +20,7 @@ const GLOB: [char; 3] = ['*', '?', '['];
 const ACTIVE: [char; 5] = ['*', '?', '[', '\\', '~'];
 
 /// Parameters that are always integers.
-const NUMBERS: &[&str] = &[
+pub(super) const NUMBERS: &[&str] = &[
     "?",
     "#",
     "$",
@@ -28,6 +28,7 @@ const NUMBERS: &[&str] = &[
     "EPOCHSECONDS",
     "EUID",
     "LINENO",
+    "OPTIND",
     "PPID",
     "RANDOM",
     "SECONDS",
@@ -186,7 +187,11 @@ impl Walker {
     }
 
     /// What an expansion stands for, and whether it is quoted.
-    fn value(&mut self, piece: &Piece, state: &mut State) -> Result<(Value, bool), Refusal> {
+    pub(super) fn value(
+        &mut self,
+        piece: &Piece,
+        state: &mut State,
+    ) -> Result<(Value, bool), Refusal> {
         Ok(match piece {
             Piece::Text { text, quoted } => (Value::Known(text.clone()), *quoted),
             Piece::Parameter(parameter) => (self.parameter(parameter, state)?, parameter.quoted),
@@ -220,7 +225,7 @@ impl Walker {
         match (value, quoted) {
             (Value::Known(text), true) => building.quoted(&text),
             (Value::Known(text), false) => building.split(&text),
-            (Value::Number, _) => building.number(),
+            (Value::Number | Value::Commit, _) => building.number(),
             (Value::Unknown, quoted) => building.unknown(quoted),
             (Value::Names(names), quoted) => {
                 // Where the names are is known, and that they begin with it.
@@ -258,7 +263,7 @@ impl Walker {
         for piece in pieces {
             match self.value(piece, state)?.0 {
                 Value::Known(known) => text.push_str(&known),
-                Value::Number => text.push(NUMBER),
+                Value::Number | Value::Commit => text.push(NUMBER),
                 Value::Names(_) | Value::Unknown => text.push(UNKNOWN),
                 Value::List(fields) => {
                     let known: Vec<&str> = fields
@@ -471,7 +476,7 @@ fn without_end(value: Value, end: &str) -> Value {
             }),
             None => Value::Unknown,
         },
-        Value::Number | Value::List(_) | Value::Unknown => Value::Unknown,
+        Value::Number | Value::Commit | Value::List(_) | Value::Unknown => Value::Unknown,
     }
 }
 

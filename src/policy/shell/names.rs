@@ -1,8 +1,72 @@
-//! Variables that change what programs are, load, or take as configuration.
-//! A line that assigns one of them is refused.
+//! Assignments: every form of them ends in [`Walker::set`]. A line that assigns a
+//! variable which changes what programs are, load, or take as configuration is
+//! refused.
 
-use super::state::is_number;
-use crate::policy::assignment::{assignment_denied, is_plain_setting};
+use super::state::{State, Value, is_number};
+use super::walk::Walker;
+use super::{Refusal, refuse};
+use crate::policy::assignment::{assignment_denied, is_counter, is_plain_setting};
+
+/// A longer value is not followed.
+const VALUE_BYTES_MAX: usize = 16 * 1024;
+
+impl Walker {
+    /// Assigns a variable: every form of assignment ends here, so that every name
+    /// is checked.
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        value: Value,
+        state: &mut State,
+    ) -> Result<(), Refusal> {
+        let known = match &value {
+            Value::Known(text) => Some(text.as_str()),
+            _ => None,
+        };
+        let shown = match &value {
+            Value::Number => Some("0"),
+            _ => known,
+        };
+        if let Some(reason) = refused(name, shown) {
+            return refuse(reason);
+        }
+        if known.is_some_and(|text| text.len() > VALUE_BYTES_MAX) {
+            return refuse(format!("the value of `{name}` grows too long"));
+        }
+        if let Some(text) = known {
+            self.may_turn_out(text);
+        }
+        // What is read from a counter is never known.
+        let value = match is_counter(name) {
+            true => Value::Number,
+            false => value,
+        };
+        let value = if self.may_be_left_out() || state.frozen.contains(name) {
+            match state.values.get(name) {
+                Some(old) if *old == value => value,
+                _ => Value::Unknown,
+            }
+        } else {
+            value
+        };
+        state.values.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// Assigns the variable of a loop, which no jump can leave out.
+    pub(super) fn set_loop_variable(
+        &mut self,
+        name: &str,
+        value: Value,
+        state: &mut State,
+    ) -> Result<(), Refusal> {
+        self.set(name, value.clone(), state)?;
+        if !state.frozen.contains(name) {
+            state.values.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+}
 
 /// Why a variable must not be assigned; `value` is what is known of it.
 pub(super) fn refused(name: &str, value: Option<&str>) -> Option<String> {
@@ -12,6 +76,9 @@ pub(super) fn refused(name: &str, value: Option<&str>) -> Option<String> {
             .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
     };
     if is_plain_setting(name) && value.is_some_and(plain) {
+        return None;
+    }
+    if is_counter(name) && value.is_some_and(is_number) {
         return None;
     }
     if name.ends_with("PAGER") && matches!(value, Some("" | "cat")) {

@@ -36,6 +36,9 @@ impl Reader<'_> {
             if (words.is_empty() || declares) && opens_subscript(&word) {
                 return refuse("a subscript has a blank or a quote in it");
             }
+            if self.peek().is_some_and(|c| "<>".contains(c)) && names_element(&word) {
+                return refuse("the number of a descriptor is assigned to an element of an array");
+            }
             if self.peek() == Some('(') {
                 if is_array_begin(&word) && (words.is_empty() || declares) {
                     self.at += 1;
@@ -128,6 +131,23 @@ fn opens_subscript(word: &Word) -> bool {
     !is_test
         && named.is_some_and(|name| name.is_empty() || is_name(name))
         && text.matches('[').count() > text.matches(']').count()
+}
+
+/// Whether a word is `{name[subscript]}`: before a redirection bash assigns to
+/// that element, and evaluates the subscript.
+fn names_element(word: &Word) -> bool {
+    let plain = |piece: Option<&Piece>| match piece {
+        Some(Piece::Text {
+            text,
+            quoted: false,
+        }) => text.clone(),
+        _ => String::new(),
+    };
+    let (begin, end) = (plain(word.pieces.first()), plain(word.pieces.last()));
+    let name = begin
+        .strip_prefix('{')
+        .and_then(|rest| rest.split_once('['));
+    name.is_some_and(|(name, _)| is_name(name)) && end.ends_with('}')
 }
 
 /// Whether a word is `name=` or `name+=`, which a parenthesis may follow.

@@ -1,6 +1,6 @@
 //! Redirections: which files they open, and what they feed.
 
-use super::state::{Field, State, Value};
+use super::state::{Field, State, Value, is_number};
 use super::syntax::{Descriptor, Operator, Redirect, Target, Word};
 use super::walk::Walker;
 use super::{Opening, Refusal, UNKNOWN, refuse};
@@ -19,7 +19,13 @@ impl Walker {
             None => true,
             Some(Descriptor::Number(number)) => number.trim_start_matches('0').is_empty(),
             Some(Descriptor::Named(name)) => {
-                self.set(name, Value::Number, state)?;
+                // Nothing is assigned where a descriptor is closed, or cannot be opened.
+                let value = match state.values.get(name) {
+                    None | Some(Value::Number) => Value::Number,
+                    Some(Value::Known(old)) if is_number(old) => Value::Number,
+                    Some(_) => Value::Unknown,
+                };
+                self.set(name, value, state)?;
                 false
             }
         };
@@ -70,7 +76,7 @@ impl Walker {
         let text = match self.assigned(word, state)? {
             Value::Number => return Ok(!output),
             Value::Known(text) => text,
-            Value::Names(_) | Value::List(_) | Value::Unknown => {
+            Value::Names(_) | Value::Commit | Value::List(_) | Value::Unknown => {
                 return refuse("where a redirection leads is not known");
             }
         };

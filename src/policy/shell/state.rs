@@ -17,6 +17,9 @@ pub(super) enum Value {
     Names(Names),
     /// An integer.
     Number,
+    /// What git answers when it is asked for a commit: one word that is not an
+    /// option. Of its letters arithmetic could make the name of a variable.
+    Commit,
     /// The elements of an array.
     List(Vec<Field>),
     Unknown,
@@ -240,7 +243,7 @@ fn join_values(one: &Value, two: &Value) -> Value {
     let numeric = |value: &Value| match value {
         Value::Number => true,
         Value::Known(text) => is_number(text),
-        Value::Names(_) | Value::List(_) | Value::Unknown => false,
+        Value::Names(_) | Value::Commit | Value::List(_) | Value::Unknown => false,
     };
     match (one, two) {
         _ if one == two => one.clone(),

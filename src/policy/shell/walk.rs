@@ -6,13 +6,10 @@ use std::rc::Rc;
 
 use super::state::{Field, Function, Names, State, Value};
 use super::syntax::{Command, Join, Kind, Pipeline, Script, Statement, Word};
-use super::{Analysis, Namer, Outer, Refusal, Start, names, refuse};
+use super::{Analysis, Namer, Outer, Refusal, Start, refuse};
 
 /// More commands than this are not gone through.
 const STEPS_MAX: usize = 20_000;
-
-/// A longer value is not followed.
-const VALUE_BYTES_MAX: usize = 16 * 1024;
 
 /// How deep functions, nested shells and compound commands may be entered.
 const DEPTH_MAX: usize = 40;
@@ -104,7 +101,7 @@ impl Walker {
     }
 
     /// Whether a jump may have left out what is being done.
-    fn may_be_left_out(&self) -> bool {
+    pub(super) fn may_be_left_out(&self) -> bool {
         self.jumps && self.open_bodies > 0
     }
 
@@ -290,6 +287,7 @@ impl Walker {
                 let mut part = state.clone();
                 part.fed = true;
                 self.command(command, &mut part)?;
+                self.set("COPROC_PID", Value::Number, state)?;
                 self.set("COPROC", Value::Unknown, state)
             }
         }
@@ -427,52 +425,6 @@ impl Walker {
                 state.forget_values();
                 self.command(&body, &mut state)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Assigns a variable.
-    pub(super) fn set(
-        &mut self,
-        name: &str,
-        value: Value,
-        state: &mut State,
-    ) -> Result<(), Refusal> {
-        let known = match &value {
-            Value::Known(text) => Some(text.as_str()),
-            _ => None,
-        };
-        if let Some(reason) = names::refused(name, known) {
-            return refuse(reason);
-        }
-        if known.is_some_and(|text| text.len() > VALUE_BYTES_MAX) {
-            return refuse(format!("the value of `{name}` grows too long"));
-        }
-        if let Some(text) = known {
-            self.may_turn_out(text);
-        }
-        let value = if self.may_be_left_out() || state.frozen.contains(name) {
-            match state.values.get(name) {
-                Some(old) if *old == value => value,
-                _ => Value::Unknown,
-            }
-        } else {
-            value
-        };
-        state.values.insert(name.to_owned(), value);
-        Ok(())
-    }
-
-    /// Assigns the variable of a loop, which no jump can leave out.
-    fn set_loop_variable(
-        &mut self,
-        name: &str,
-        value: Value,
-        state: &mut State,
-    ) -> Result<(), Refusal> {
-        self.set(name, value.clone(), state)?;
-        if !state.frozen.contains(name) {
-            state.values.insert(name.to_owned(), value);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 
 #[path = "../../it/support/bash.rs"]
 mod bash;
+#[path = "../../it/support/confined.rs"]
 mod confined;
 
 use std::sync::{LazyLock, Mutex};

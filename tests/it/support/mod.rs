@@ -9,9 +9,11 @@
 )]
 
 pub mod anthropic;
+pub mod assignments;
 pub mod bash;
 pub mod chat;
 pub mod cli;
+pub mod confined;
 pub(crate) mod conversation;
 pub mod dialect;
 pub mod four;

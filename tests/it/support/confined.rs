@@ -7,11 +7,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::bash::{noted, noting};
+use super::bash::{noted, noting};
 
 /// Where the sandbox notes what was run: nothing that an input would name.
 const NOTES: &str = "/notes-1f6d0c";
@@ -29,6 +30,9 @@ const LINES: &str = "while IFS= read -r -d '' line; do \
     held=$(ulimit -t 1 -v 1000000 -f 128; exec /bin/bash -c \"$line\" 7>&1 >/dev/null 2>&1 </dev/null); \
     builtin printf .; done";
 
+/// How many sandboxes this process has had.
+static ROOMS: AtomicUsize = AtomicUsize::new(0);
+
 /// A running sandbox.
 pub struct Confined {
     room: PathBuf,
@@ -44,7 +48,9 @@ struct Inside {
 impl Confined {
     /// A sandbox that starts with its first line.
     pub fn new() -> Self {
-        let room = std::env::temp_dir().join(format!("agent-fuzz-{}", std::process::id()));
+        let number = ROOMS.fetch_add(1, Ordering::Relaxed);
+        let room = format!("agent-confined-{}-{number}", std::process::id());
+        let room = std::env::temp_dir().join(room);
         fs::create_dir_all(room.join("work")).expect("a directory");
         let confined = Self { room, inside: None };
         confined.furnish();
@@ -58,11 +64,16 @@ impl Confined {
 
     /// What `bash -c LINE` runs.
     pub fn run(&mut self, line: &str) -> Vec<Vec<String>> {
+        self.run_within(TIME_MAX, line)
+    }
+
+    /// What `bash -c LINE` runs before this time is over.
+    pub fn run_within(&mut self, most: Duration, line: &str) -> Vec<Vec<String>> {
         let notes = self.room.join("notes");
         fs::write(&notes, "").expect("notes");
         let room = &self.room;
         let inside = self.inside.get_or_insert_with(|| Inside::start(room));
-        if !inside.ends(line, TIME_MAX) {
+        if !inside.ends(line, most) {
             // The line may have killed it, too.
             let _ = inside.child.kill();
             inside.child.wait().expect("it ends");
@@ -101,14 +112,30 @@ impl Confined {
     }
 }
 
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(mut inside) = self.inside.take() {
+            let _ = inside.child.kill();
+            let _ = inside.child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.room);
+    }
+}
+
 impl Inside {
     fn start(room: &Path) -> Self {
         let work = room.join("work");
         let handle = format!("() {}", noting(&format!(">>{NOTES}")));
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "what is run is compared with bash itself"
+        )]
         let mut child = Command::new("bwrap")
             .args(["--unshare-all", "--die-with-parent", "--new-session"])
             .args(["--cap-drop", "ALL", "--clearenv", "--setenv", "HOME", "~"])
             .args(["--setenv", "PATH", "/nonexistent"])
+            // As commands of a run have it: their values are names to arithmetic.
+            .args(["--setenv", "PAGER", "cat", "--setenv", "EDITOR", "false"])
             .args(["--setenv", "BASH_FUNC_command_not_found_handle%%", &handle])
             .args(["--ro-bind", "/bin/bash", "/bin/bash"])
             .args(["--ro-bind", "/lib", "/lib"])
