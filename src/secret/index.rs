@@ -4,12 +4,15 @@
 //! and to walk. So only their first bytes are searched for, together with the
 //! beginnings of tokens; what stands there is compared with the forms.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::encode;
-use super::shape::{self, Verdict};
+use super::separator::{may_separate, separates};
+use super::shape::{self, Shape, Verdict};
+use super::token;
+use super::value::{Forms, Standing};
 use super::weakness::CHARS_MIN;
 
 /// How much of a value is searched for. Every form has at least 8 characters.
@@ -19,44 +22,53 @@ const FAST_BYTES_MAX: usize = 8 * 1024;
 
 /// What is searched for.
 pub(super) struct Index {
-    /// The values in all their forms, sorted.
-    values: Vec<String>,
+    /// The values in all their forms.
+    values: Forms,
     /// The beginnings of tokens and, after them, of values.
     automaton: AhoCorasick,
     /// How many beginnings of tokens there are.
     tokens: usize,
-    /// For each beginning of a value, where the forms with it stand.
-    groups: Vec<(usize, usize)>,
+    /// The beginnings of tokens that need no label.
+    alone: Forms,
     /// The longest form, in bytes.
     longest: usize,
-    /// Which bytes begin a form.
-    form_starts: Starts,
     /// Which bytes begin a token.
-    token_starts: Starts,
+    token_starts: [bool; 256],
     /// The longest beginning of a token, in bytes.
     longest_token_start: usize,
 }
 
-/// A set of bytes.
-struct Starts([bool; 256]);
+/// What was found in a text.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Where values stand; sorted.
+    pub(super) spans: Vec<(usize, usize)>,
+    /// Where tokens stand that separators interrupt.
+    pub(super) interrupted: BTreeMap<usize, usize>,
+    /// Where tokens may begin; sorted.
+    pub(super) starts: Vec<usize>,
+    /// Where one that more text could change begins.
+    pub(super) open: usize,
+}
 
-impl Starts {
-    fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
-        let mut known = [false; 256];
-        for byte in texts.filter_map(|text| text.bytes().next()) {
-            if let Some(known) = known.get_mut(usize::from(byte)) {
-                *known = true;
-            }
-        }
-        Self(known)
+impl Found {
+    fn add_value(&mut self, start: usize, standing: Standing) {
+        self.spans.extend(standing.end.map(|end| (start, end)));
+        self.hold(start, standing);
     }
 
-    /// The places from `from` on at which one of them stands.
-    fn places(&self, text: &str, from: usize) -> impl Iterator<Item = usize> {
-        let tail = text.as_bytes().get(from..).unwrap_or_default();
-        let begins = |byte: &u8| self.0.get(usize::from(*byte)) == Some(&true);
-        let places = tail.iter().enumerate();
-        places.filter_map(move |(at, byte)| begins(byte).then_some(from + at))
+    fn add_token(&mut self, start: usize, standing: Standing) {
+        if let Some(end) = standing.end {
+            self.interrupted.insert(start, end);
+            self.starts.push(start);
+        }
+        self.hold(start, standing);
+    }
+
+    fn hold(&mut self, start: usize, standing: Standing) {
+        if standing.open {
+            self.open = self.open.min(start);
+        }
     }
 }
 
@@ -72,11 +84,8 @@ impl Index {
         }
         let values: Vec<String> = forms.into_iter().collect();
         let mut searched: Vec<&[u8]> = shape::beginnings().map(str::as_bytes).collect();
-        let (tokens, mut groups) = (searched.len(), Vec::new());
-        let mut start = 0;
+        let tokens = searched.len();
         for group in values.chunk_by(|one, other| prefix(one) == prefix(other)) {
-            groups.push((start, start + group.len()));
-            start += group.len();
             searched.extend(group.first().map(|form| prefix(form)));
         }
         let bytes: usize = searched.iter().map(|start| start.len()).sum();
@@ -85,60 +94,133 @@ impl Index {
             .kind((bytes <= FAST_BYTES_MAX).then_some(AhoCorasickKind::DFA))
             .build(searched)
             .expect("far fewer patterns than the automaton's ids");
+        let mut token_starts = [false; 256];
+        for byte in shape::beginnings().filter_map(|start| start.bytes().next()) {
+            if let Some(known) = token_starts.get_mut(usize::from(byte)) {
+                *known = true;
+            }
+        }
+        let alone: BTreeSet<&str> = shape::beginnings_alone().collect();
         Self {
             longest: values.iter().map(String::len).max().unwrap_or(0),
-            form_starts: Starts::of(values.iter().map(String::as_str)),
-            token_starts: Starts::of(shape::beginnings()),
+            token_starts,
             longest_token_start: shape::beginnings().map(str::len).max().unwrap_or(0),
-            values,
+            values: Forms::new(values),
             automaton,
             tokens,
-            groups,
+            alone: Forms::new(alone.into_iter().map(str::to_owned).collect()),
         }
     }
 
     /// Whether the whole `text` holds neither a value nor a token.
     pub(super) fn is_clean(&self, text: &str) -> bool {
-        if !self.automaton.is_match(text) {
-            return true;
-        }
-        let (spans, starts) = self.find(text);
-        spans.is_empty() && starts.is_empty()
+        let found = self.find(text, [0; 2]);
+        found.spans.is_empty() && found.starts.is_empty()
     }
 
-    /// Where values stand, and where tokens may begin; both sorted.
-    pub(super) fn find(&self, text: &str) -> (Vec<(usize, usize)>, Vec<usize>) {
-        let (mut spans, mut starts) = (Vec::new(), Vec::new());
-        for found in self.automaton.find_overlapping_iter(text) {
-            let (number, at) = (found.pattern().as_usize(), found.start());
-            match number.checked_sub(self.tokens) {
-                Some(group) => spans.extend(self.value_at(group, text, at)),
-                None if may_begin(text.as_bytes(), at) => starts.push(at),
-                None => {}
+    /// What stands in `text`, which `before` precedes.
+    pub(super) fn find(&self, text: &str, before: [u8; 2]) -> Found {
+        let mut found = Found {
+            spans: Vec::new(),
+            interrupted: BTreeMap::new(),
+            starts: Vec::new(),
+            open: text.len(),
+        };
+        for hit in self.automaton.find_overlapping_iter(text) {
+            let at = hit.start();
+            if hit.pattern().as_usize() >= self.tokens {
+                found.add_value(at, self.values.standing(text, at));
+                continue;
+            }
+            if may_begin(text.as_bytes(), at) {
+                found.starts.push(at);
+            }
+            let before = preceding(text.as_bytes(), at, before);
+            let rest = text.as_bytes().get(at..).unwrap_or_default();
+            if !shape::is_word(before) || shape::begins_anywhere(rest) {
+                found.add_token(at, token::standing(text, at, before));
             }
         }
-        spans.sort_unstable();
-        starts.sort_unstable();
-        (spans, starts)
+        self.find_interrupted(text, before, &mut found);
+        found.spans.sort_unstable();
+        found.starts.sort_unstable();
+        found
     }
 
-    /// The longest form of this group that stands at `at`.
-    fn value_at(&self, group: usize, text: &str, at: usize) -> Option<(usize, usize)> {
-        let (from, to) = self.groups.get(group)?;
-        let forms = self.values.get(*from..*to)?;
-        let rest = text.as_bytes().get(at..)?;
-        let standing = forms
-            .iter()
-            .filter(|form| rest.starts_with(form.as_bytes()));
-        let longest = standing.map(String::len).max()?;
-        Some((at, at + longest))
+    /// Adds what the automaton cannot find: where a separator stands within the
+    /// bytes that it searches for.
+    fn find_interrupted(&self, text: &str, before: [u8; 2], found: &mut Found) {
+        let bytes = text.as_bytes();
+        let mut next = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            if !may_separate(*byte) {
+                continue;
+            }
+            let symbol = || text.get(at..).and_then(|rest| rest.chars().next());
+            if !byte.is_ascii() && !symbol().is_some_and(separates) {
+                continue;
+            }
+            for start in next.max(at.saturating_sub(PREFIX_BYTES - 1))..=at {
+                if self.value_may_begin(bytes, start) && text.is_char_boundary(start) {
+                    found.add_value(start, self.values.standing(text, start));
+                }
+            }
+            next = at + 1;
+            self.find_token(text, at, before, found);
+        }
+    }
+
+    /// Whether the first bytes at `start` allow a value.
+    fn value_may_begin(&self, bytes: &[u8], start: usize) -> bool {
+        let second = bytes.get(start + 1);
+        match bytes.get(start) {
+            None => false,
+            // The value's first character may be escaped.
+            Some(b'\\') if matches!(second, Some(b'u' | b'x' | b'0')) => !self.values.is_empty(),
+            Some(first) => match second {
+                Some(second) if !may_separate(*second) => {
+                    self.values.begin_with_pair(*first, *second)
+                }
+                Some(_) | None => self.values.begin_with(*first),
+            },
+        }
+    }
+
+    /// Looks for a token whose beginning the separator at `at` interrupts.
+    fn find_token(&self, text: &str, at: usize, before: [u8; 2], found: &mut Found) {
+        let bytes = text.as_bytes();
+        for start in (at.saturating_sub(self.longest_token_start)..at).rev() {
+            let Some(first) = bytes.get(start).filter(|byte| token::may_have(**byte)) else {
+                return;
+            };
+            let may_begin = match bytes.get(start + 1) {
+                Some(second) if start + 1 < at => self.alone.begin_with_pair(*first, *second),
+                Some(_) | None => self.alone.begin_with(*first),
+            };
+            if !may_begin {
+                continue;
+            }
+            let before = preceding(bytes, start, before);
+            let beginning = self.alone.standing(text, start);
+            if !shape::is_word(before) && (beginning.open || beginning.end.is_some()) {
+                let standing = token::standing(text, start, before);
+                let open = beginning.open || standing.open;
+                found.add_token(start, Standing { open, ..standing });
+            }
+        }
     }
 
     /// Where a value that is not whole yet may begin.
     pub(super) fn open_from(&self, text: &str) -> usize {
         let from = text.len().saturating_sub(self.longest);
+        let bytes = text.as_bytes();
+        let begins = |at: &usize| {
+            bytes
+                .get(*at)
+                .is_some_and(|byte| self.values.begin_with(*byte))
+        };
         let open = |at: &usize| text.get(*at..).is_some_and(|tail| self.begins_with(tail));
-        let mut places = self.form_starts.places(text, from);
+        let mut places = (from..text.len()).filter(begins);
         places.find(open).unwrap_or(text.len())
     }
 
@@ -146,18 +228,19 @@ impl Index {
     /// off by it.
     pub(super) fn cut_off(&self, text: &str) -> impl Iterator<Item = usize> {
         let from = text.len().saturating_sub(self.longest_token_start);
-        self.token_starts.places(text, from).filter(move |at| {
+        (from..text.len()).filter(move |at| {
             let rest = text.as_bytes().get(*at..).unwrap_or_default();
-            shape::beginnings().any(|beginning| beginning.as_bytes().starts_with(rest))
+            let first = rest.first().map_or(0, |byte| usize::from(*byte));
+            self.token_starts.get(first) == Some(&true)
+                && shape::beginnings().any(|beginning| beginning.as_bytes().starts_with(rest))
         })
     }
 
     fn begins_with(&self, tail: &str) -> bool {
         // The forms are sorted: those with this beginning follow at once.
-        let at = self.values.partition_point(|form| form.as_str() < tail);
-        self.values
-            .get(at)
-            .is_some_and(|form| form.starts_with(tail))
+        let forms = self.values.sorted();
+        let at = forms.partition_point(|form| form.as_str() < tail);
+        forms.get(at).is_some_and(|form| form.starts_with(tail))
     }
 }
 
@@ -166,13 +249,23 @@ fn prefix(form: &str) -> &[u8] {
     bytes.get(..PREFIX_BYTES).unwrap_or(bytes)
 }
 
+/// The two bytes before the place `at` of a text that `before` precedes.
+fn preceding(text: &[u8], at: usize, before: [u8; 2]) -> [u8; 2] {
+    let back = |count: usize| at.checked_sub(count).and_then(|at| text.get(at)).copied();
+    let [_, last] = before;
+    match (back(2), back(1)) {
+        (Some(first), Some(second)) => [first, second],
+        (None, Some(second)) => [last, second],
+        _ => before,
+    }
+}
+
 /// Whether a token begins at `at`, or may when there is more text. What stands
 /// before the text is not known here.
 fn may_begin(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
-    let before = match at.checked_sub(2).and_then(|from| text.get(from..at)) {
-        Some([first, last]) => [*first, *last],
-        Some(_) | None => return true,
-    };
-    !matches!(shape::Shape::at(rest, before), Verdict::No)
+    match at.checked_sub(2) {
+        None => true,
+        Some(_) => !matches!(Shape::at(rest, preceding(text, at, [0; 2])), Verdict::No),
+    }
 }

@@ -3,9 +3,11 @@
 //! Three things are replaced by `***`: the values that the task or the
 //! environment declares secret, in every encoding in which programs usually
 //! print them; and, whoever owns them, texts in the shape of a well-known kind
-//! of token, and values beside a name that tells what they are. Redacting a
-//! text in pieces gives the same bytes as redacting the whole, and a redacted
-//! line of JSON stays JSON.
+//! of token, and values beside a name that tells what they are. Values and tokens
+//! are found in the text as a reader, a shell or a JSON parser takes it: what they
+//! leave out may stand between any two characters. Redacting a text in pieces
+//! gives the same bytes as redacting the whole, and a redacted line of JSON stays
+//! JSON.
 
 mod base64;
 mod encode;
@@ -13,12 +15,16 @@ mod field;
 mod index;
 mod json;
 mod leap;
+mod separator;
 mod shape;
 mod shapes;
+mod token;
+mod value;
 mod weakness;
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
 use self::index::Index;
 use self::shape::{Inside, Shape, Verdict};
@@ -28,10 +34,11 @@ pub use self::weakness::weakness;
 /// What stands for a secret.
 const STARS: &str = "***";
 
-/// Replaces known secrets by `***`. Cheap to clone; costs nothing until it is used.
+/// Replaces known secrets by `***`. Cheap to clone; costs nothing until it is
+/// used. Clones share what one of them learns.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Arc<Known>,
+    shared: Arc<RwLock<Arc<Known>>>,
 }
 
 #[derive(Default)]
@@ -43,7 +50,7 @@ struct Known {
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Redactor({} secrets)", self.known.values.len())
+        write!(f, "Redactor({} secrets)", self.known().values.len())
     }
 }
 
@@ -52,27 +59,43 @@ impl Redactor {
     /// space. One that has a [`weakness`] is ignored: see [`Redactor::ignored`].
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut known = Known::default();
-        for secret in secrets {
-            let value = secret.trim();
-            match weakness(value) {
-                None => known.values.push(value.to_owned()),
-                Some(_) if value.is_empty() => {}
-                Some(_) => known.ignored += 1,
-            }
-        }
+        known.add(secrets);
         Self {
-            known: Arc::new(known),
+            shared: Arc::new(RwLock::new(Arc::new(known))),
         }
+    }
+
+    /// From now on also knows `secrets`, as do all clones. Gives the number of
+    /// new ones.
+    pub fn learn(&self, secrets: impl IntoIterator<Item = String>) -> usize {
+        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = Known {
+            values: shared.values.clone(),
+            ignored: shared.ignored,
+            index: OnceLock::new(),
+        };
+        let before = known.values.len();
+        known.add(secrets);
+        let new = known.values.len() - before;
+        if new > 0 {
+            *shared = Arc::new(known);
+        }
+        new
     }
 
     /// How many values cannot be hidden without hiding innocent text.
     pub fn ignored(&self) -> usize {
-        self.known.ignored
+        self.known().ignored
+    }
+
+    fn known(&self) -> Arc<Known> {
+        let shared = self.shared.read();
+        Arc::clone(&shared.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// `text` without any known secret; borrowed when there is none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.known.index().is_clean(text) {
+        if self.known().index().is_clean(text) {
             return Cow::Borrowed(text);
         }
         let mut stream = self.stream();
@@ -96,6 +119,18 @@ impl Redactor {
 }
 
 impl Known {
+    fn add(&mut self, secrets: impl IntoIterator<Item = String>) {
+        for secret in secrets {
+            let value = secret.trim();
+            match weakness(value) {
+                None if self.values.iter().any(|known| known == value) => {}
+                None => self.values.push(value.to_owned()),
+                Some(_) if value.is_empty() => {}
+                Some(_) => self.ignored += 1,
+            }
+        }
+    }
+
     fn index(&self) -> &Index {
         /// Of those who know no values, which are many.
         static NONE: LazyLock<Index> = LazyLock::new(|| Index::build(&[]));
@@ -154,21 +189,23 @@ impl StreamRedactor {
     /// Decides as much of the held text as no continuation can change.
     fn advance(&mut self, edge: Edge) -> String {
         let text = std::mem::take(&mut self.held);
-        let index = self.redactor.known.index();
-        let (spans, mut starts) = index.find(&text);
+        let known = self.redactor.known();
+        let index = known.index();
+        let mut found = index.find(&text, self.at.before);
         let limit = match edge {
             Edge::More => {
-                starts.extend(index.cut_off(&text));
+                found.starts.extend(index.cut_off(&text));
                 // One that is cut off may have another one inside.
-                starts.sort_unstable();
-                index.open_from(&text)
+                found.starts.sort_unstable();
+                index.open_from(&text).min(found.open)
             }
             Edge::Last => text.len(),
         };
         let mut pass = Pass {
             text: &text,
-            spans: &spans,
-            starts: &starts,
+            spans: &found.spans,
+            starts: &found.starts,
+            interrupted: &found.interrupted,
             next: 0,
             edge,
             at: &mut self.at,
@@ -190,6 +227,8 @@ struct Pass<'a> {
     spans: &'a [(usize, usize)],
     /// Where a token begins, or may begin once there is more text; sorted.
     starts: &'a [usize],
+    /// Where tokens stand that separators interrupt.
+    interrupted: &'a BTreeMap<usize, usize>,
     /// The first span that the walk has not reached.
     next: usize,
     edge: Edge,
@@ -210,6 +249,12 @@ impl Pass<'_> {
                 return place;
             }
             let token = self.token_covers(place, symbol);
+            // One inside of another token, or of a value, is covered anyway.
+            if let (Some(None), Some(end)) = (&token, self.interrupted.get(&place))
+                && place >= self.at.covered
+            {
+                self.at.covered = *end;
+            }
             let value = self.value_covers(place, symbol, limit);
             let (Some(token), Some(value)) = (token, value) else {
                 return place;

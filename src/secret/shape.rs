@@ -4,6 +4,7 @@
 //! to hold back more than a few hundred bytes.
 
 use super::field;
+use super::separator::{goes_on, is_hidden};
 use super::shapes::SHAPES;
 
 /// A kind of token: a fixed beginning and enough characters of its alphabet.
@@ -154,6 +155,19 @@ pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
         .chain(field::beginnings())
 }
 
+/// The beginnings of the tokens that [`Shape::alone`] knows.
+pub(super) fn beginnings_alone() -> impl Iterator<Item = &'static str> {
+    let parts = SHAPES.iter().filter(|shape| shape.role == Role::Part);
+    parts.map(|shape| shape.start).chain([JWT])
+}
+
+/// Whether `text` begins like a token that may stand inside of a word.
+pub(super) fn begins_anywhere(text: &[u8]) -> bool {
+    let anywhere = |shape: &&Shape| shape.role == Role::Part && shape.before == Before::Anything;
+    let mut shapes = SHAPES.iter().filter(anywhere);
+    shapes.any(|shape| text.starts_with(shape.start.as_bytes()))
+}
+
 impl Shape {
     /// A token behind a number, which stays.
     pub(super) const fn number(
@@ -175,12 +189,36 @@ impl Shape {
 
     /// Whether a token begins at the start of `text`, which `before` precedes.
     pub(super) fn at(text: &[u8], before: [u8; 2]) -> Verdict {
+        let known = Self::known(text, before, |_| true);
+        let other = match text.first() {
+            _ if matches!(known, Verdict::Yes(_)) => return known,
+            Some(b'e') if !is_word(before) => jwt(text),
+            Some(b'-') => pem(text),
+            Some(b':') => login(text),
+            _ => field::at(text),
+        };
+        match other {
+            Verdict::No => known,
+            other => other,
+        }
+    }
+
+    /// The same of a token that nothing but its own characters gives away.
+    pub(super) fn alone(text: &[u8], before: [u8; 2]) -> Verdict {
+        let known = Self::known(text, before, |shape| shape.role == Role::Part);
+        match known {
+            Verdict::No if text.starts_with(b"e") && !is_word(before) => jwt(text),
+            known => known,
+        }
+    }
+
+    /// Whether one of the `wanted` shapes begins here.
+    fn known(text: &[u8], before: [u8; 2], wanted: impl Fn(&Self) -> bool) -> Verdict {
         let in_word = is_word(before);
-        let first = text.first().copied().unwrap_or(0);
         let mut open = false;
         for shape in SHAPES
             .iter()
-            .filter(|shape| shape.start.as_bytes().first() == Some(&first))
+            .filter(|shape| shape.start.as_bytes().first() == text.first() && wanted(shape))
         {
             let fits = match shape.before {
                 Before::Anything => true,
@@ -193,16 +231,7 @@ impl Shape {
                 Verdict::Yes(_) | Verdict::Likely(_) | Verdict::Open | Verdict::No => {}
             }
         }
-        let other = match first {
-            b'e' if !in_word => jwt(text),
-            b'-' => pem(text),
-            b':' => login(text),
-            _ => field::at(text),
-        };
-        match other {
-            Verdict::No if open => Verdict::Open,
-            other => other,
-        }
+        open_if(open)
     }
 
     fn begins(&self, text: &[u8]) -> Verdict {
@@ -274,8 +303,17 @@ impl Inside {
             // Of a longer character the first byte is in when all of it is.
             Self::Run(joints) => match rest.first() {
                 Some(byte) if is_of(*byte, joints) => Verdict::Yes(self),
+                _ if is_hidden(symbol) => match goes_on(rest, |byte| is_of(byte, joints)) {
+                    Some(true) => Verdict::Yes(self),
+                    Some(false) => Verdict::No,
+                    None => Verdict::Open,
+                },
                 Some(_) | None => Verdict::No,
             },
+            Self::Pem { left, seen } if left > 0 && is_hidden(symbol) => {
+                let left = left - 1;
+                Verdict::Yes(Self::Pem { left, seen })
+            }
             Self::Pem { left: 0, .. } => Verdict::No,
             Self::Pem { left, seen } => match u8::try_from(symbol) {
                 Ok(b'\\') => escaped_break(
@@ -443,7 +481,7 @@ fn is_of(byte: u8, joints: &[u8]) -> bool {
 }
 
 /// Whether the text goes on with a word; the letter of an escape like `\n` is none.
-fn is_word(before: [u8; 2]) -> bool {
+pub(super) fn is_word(before: [u8; 2]) -> bool {
     let [first, last] = before;
     let escape = first == b'\\' && matches!(last, b'n' | b'r' | b't' | b'b' | b'f');
     !escape && (last.is_ascii_alphanumeric() || last == b'_')

@@ -164,6 +164,7 @@ mod secret;
 mod secret_fields;
 mod secret_forms;
 mod secret_ordinary;
+mod secret_separators;
 mod secret_shapes;
 mod session_calls;
 mod session_hooks;

@@ -38,6 +38,7 @@ const BESIDE: &[(&str, &str)] = &[
     ("event", "clock"),
     ("process", "clock"),
     ("secret", "clock"),
+    ("secret", "message"),
     ("export", "report"),
     ("export", "store"),
 ];

@@ -30,6 +30,7 @@ pub mod reply;
 pub mod responses;
 pub(crate) mod room;
 pub mod running;
+pub mod separators;
 pub mod server;
 pub(crate) mod session;
 pub(crate) mod streams;
