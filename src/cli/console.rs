@@ -1,5 +1,6 @@
 //! The process's surroundings: environment, terminal, standard streams.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
@@ -192,13 +193,14 @@ impl Console {
         }
     }
 
-    /// Prints text for people to standard output; what of it could act on a
-    /// terminal or a CI log is taken out when one is there.
+    /// Prints text for people to standard output, without secrets; what of it
+    /// could act on a terminal or a CI log is taken out when one is there.
     pub(super) fn print_text(&self, text: &str) {
-        match self.stdout_is_watched() {
-            true => self.print(&neutral_text(text)),
-            false => self.print(text),
-        }
+        let shown = match self.stdout_is_watched() {
+            true => Cow::Owned(neutral_text(text)),
+            false => Cow::Borrowed(text),
+        };
+        self.print(&self.redactor().redact(&shown));
     }
 
     /// The same for JSON, whose meaning is kept.

@@ -11,6 +11,7 @@ use crate::report::{
     neutral_json, neutral_text,
 };
 use crate::run::RunDirectory;
+use crate::secret::Redactor;
 
 use super::console::Console;
 use super::flags::{OutputFlags, OutputFormat};
@@ -34,7 +35,9 @@ pub(super) fn open(
     }
     match flags.output_format {
         OutputFormat::Text if console.stdout_is_watched() => {
-            sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), shown_answer));
+            let redactor = console.redactor();
+            let shown = move |result: &_| shown_answer(result, &redactor);
+            sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), shown));
         }
         OutputFormat::Text => sinks.push(AtEnd::on_stdout(Box::new(io::stdout()), answer)),
         OutputFormat::Json => sinks.push(AtEnd::on_stdout(documents(console), |result| {
@@ -52,7 +55,10 @@ pub(super) fn open(
         sinks.push(Box::new(JsonlSink::create(path)?));
     }
     if let Some(directory) = directory {
-        sinks.push(AtEnd::in_file(&directory.summary(), export::markdown)?);
+        let redactor = console.redactor();
+        // Once more: what was made harmless may only then show a secret.
+        let page = move |result: &_| redactor.redact(&export::markdown(result)).into_owned();
+        sinks.push(AtEnd::in_file(&directory.summary(), page)?);
         sinks.push(Box::new(JsonlSink::create(&directory.events())?));
     }
     Ok(sinks)
@@ -76,14 +82,15 @@ pub(super) fn answer(result: &ResultDocument) -> String {
 }
 
 /// The answer for those who watch: each job's as what it is, text or a document.
-fn shown_answer(result: &ResultDocument) -> String {
+fn shown_answer(result: &ResultDocument, redactor: &Redactor) -> String {
     if result.repairs.is_some() && !result.jobs.is_empty() {
-        return result.jobs.iter().map(shown_answer).collect();
+        let jobs = result.jobs.iter();
+        return jobs.map(|job| shown_answer(job, redactor)).collect();
     }
     let answer = answer(result);
     match result.repairs {
         Some(_) => neutral_json(&answer).into_owned(),
-        None => neutral_text(&answer),
+        None => redactor.redact(&neutral_text(&answer)).into_owned(),
     }
 }
 
@@ -192,6 +199,7 @@ fn human(
         style: console.style(flags.color),
         width: console.width(),
         run_dir: directory.map(|directory| directory.path().to_path_buf()),
+        redactor: console.redactor(),
     };
     if console.is_interactive() {
         Box::new(TerminalSink::new(options))
@@ -204,24 +212,24 @@ fn human(
 struct AtEnd {
     name: String,
     out: Box<dyn Write + Send>,
-    render: fn(&ResultDocument) -> String,
+    render: Box<dyn Fn(&ResultDocument) -> String + Send>,
 }
 
 impl AtEnd {
     fn on_stdout(
         out: Box<dyn Write + Send>,
-        render: fn(&ResultDocument) -> String,
+        render: impl Fn(&ResultDocument) -> String + Send + 'static,
     ) -> Box<dyn Sink> {
         Box::new(Self {
             name: "standard output".to_owned(),
             out,
-            render,
+            render: Box::new(render),
         })
     }
 
     fn in_file(
         path: &Path,
-        render: fn(&ResultDocument) -> String,
+        render: impl Fn(&ResultDocument) -> String + Send + 'static,
     ) -> Result<Box<dyn Sink>, SinkError> {
         let name = path.display().to_string();
         let file = report::create_private(path)
@@ -229,7 +237,7 @@ impl AtEnd {
         Ok(Box::new(Self {
             name,
             out: Box::new(file),
-            render,
+            render: Box::new(render),
         }))
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::event::{Reason, ResultDocument};
-use crate::report::{self, HumanOptions, LogError, PlainSink, Sink, neutral_json, neutral_text};
+use crate::report::{self, HumanOptions, LogError, PlainSink, Sink, neutral_json};
 
 use super::console::Console;
 use super::exit::Exit;
@@ -61,6 +61,7 @@ impl ReplayCommand {
                     style: console.style(self.color),
                     width: console.width(),
                     run_dir: run_dir.clone(),
+                    redactor: console.redactor(),
                 },
             )
         });
@@ -92,7 +93,7 @@ impl ReplayCommand {
                 match self.output_format {
                     OutputFormat::Text => {
                         let text = outputs::answer(result);
-                        console.print(&if watched { neutral_text(&text) } else { text });
+                        console.print_text(&text);
                     }
                     OutputFormat::Json => {
                         let text = serde_json::to_string(result).unwrap_or_default();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::neutral::{cut, neutral, neutral_line};
 use super::phrase::counted;
 use crate::access::{self, OpenFile};
+use crate::secret::Redactor;
 
 /// What the reader's screen can show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct HumanOptions {
     pub width: Option<u16>,
     /// The run directory, from which the final patch is read.
     pub run_dir: Option<PathBuf>,
+    /// Takes out secrets that show only in a text that was made harmless.
+    pub redactor: Redactor,
 }
 
 /// The most lines of a patch that are shown.
@@ -107,12 +110,15 @@ impl Screen {
 
     /// As [`Self::line`], for what must not be lost.
     pub(super) fn uncut(&self, tone: Tone, mark: &str, text: &str) -> String {
+        let text = self.options.redactor.redact(text);
         format!("{} {text}", self.paint(tone, mark))
     }
 
+    /// A text without secrets, cut to the width of the screen: of one that was
+    /// cut first, the beginning would be shown.
     pub(super) fn fitted(&self, text: &str) -> String {
         let columns = usize::from(self.options.width.unwrap_or(120)).max(20);
-        cut(text, columns, self.dots())
+        cut(&self.options.redactor.redact(text), columns, self.dots())
     }
 
     fn paint(&self, tone: Tone, text: &str) -> String {

@@ -72,12 +72,17 @@ fn lost(cause: &str) -> ErrorReport {
     }
 }
 
-/// The patch without secrets; what is no UTF-8 stays as it is.
+/// The patch without secrets; what is no UTF-8 stays as it is, unless it stands
+/// in one.
 fn masked<'a>(patch: &'a [u8], redactor: &Redactor) -> Cow<'a, [u8]> {
     let mut clean = Vec::with_capacity(patch.len());
     for chunk in patch.utf8_chunks() {
         clean.extend_from_slice(redactor.redact(chunk.valid()).as_bytes());
         clean.extend_from_slice(chunk.invalid());
+    }
+    // A byte that is no text may stand inside of a secret.
+    if let Cow::Owned(text) = redactor.redact(&String::from_utf8_lossy(&clean)) {
+        clean = text.into_bytes();
     }
     if clean == patch {
         Cow::Borrowed(patch)

@@ -166,6 +166,7 @@ mod secret_forms;
 mod secret_ordinary;
 mod secret_separators;
 mod secret_shapes;
+mod secret_sinks;
 mod session_calls;
 mod session_hooks;
 mod session_hooks_compact;

@@ -136,7 +136,7 @@ fn describe_all(jobs: &[Job], catalog: &Catalog, format: OutputFormat, console: 
                 }
                 if !as_json {
                     let text = describe(job, &usable, requires);
-                    console.print_text(&console.redactor().redact(&text));
+                    console.print_text(&text);
                 }
                 json!({
                     "name": job.name,

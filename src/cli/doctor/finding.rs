@@ -148,7 +148,7 @@ impl DoctorDocument {
     /// A table, and in the last line what comes of it. What was found may hold
     /// anything, so it is concealed and made harmless before it is painted.
     pub(super) fn text(&self, style: Style, redactor: &Redactor) -> String {
-        let harmless = |text: &str| neutral(&redactor.redact(text));
+        let harmless = |text: &str| redactor.redact(&neutral(text)).into_owned();
         let paint = |code: &str, text: &str| match style.color {
             true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             false => text.to_owned(),

@@ -219,7 +219,7 @@ impl CheckCommand {
         };
         let redactor = console.redactor();
         if self.output_format == OutputFormat::Text {
-            console.print_text(&redactor.redact(&answer::text(&explanation)));
+            console.print_text(&answer::text(&explanation));
         } else {
             let document = redact_document(answer::document(&explanation), &redactor);
             console.print_json(&format!("{document}\n"));

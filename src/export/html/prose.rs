@@ -1,6 +1,7 @@
 //! Markdown of the model, as a safe part of HTML: no raw markup, no image that
 //! would be loaded, no link but to the web or to mail.
 
+use std::borrow::Cow;
 use std::io;
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -23,8 +24,9 @@ pub(super) fn write(page: &mut Page<'_>, text: &str) -> io::Result<()> {
     }
     // Whole, because the parser hands it on in pieces.
     let clean = page.redact(text).into_owned();
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    if shows_more(page, &clean) {
+        return output::plain(page, &clean);
+    }
     let mut prose = Prose {
         page,
         ends: Vec::new(),
@@ -32,10 +34,30 @@ pub(super) fn write(page: &mut Page<'_>, text: &str) -> io::Result<()> {
         column: 0,
         in_head: false,
     };
-    for event in Parser::new_ext(&clean, options) {
+    for event in Parser::new_ext(&clean, options()) {
         prose.event(event)?;
     }
     Ok(())
+}
+
+fn options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+}
+
+/// Whether a secret shows once marks and entities are gone.
+fn shows_more(page: &Page<'_>, text: &str) -> bool {
+    let mut visible = String::with_capacity(text.len());
+    for event in Parser::new_ext(text, options()) {
+        match event {
+            Event::Text(text) | Event::Code(text) => visible.push_str(&text),
+            Event::Start(_)
+            | Event::End(
+                TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link,
+            ) => {}
+            _ => visible.push_str(" | "),
+        }
+    }
+    matches!(page.redact(&visible), Cow::Owned(_))
 }
 
 struct Prose<'p, 'a> {
