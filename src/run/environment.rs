@@ -393,7 +393,7 @@ fn read_key_file(path: &Path) -> Result<String, String> {
 }
 
 /// Whether a variable of this name holds a credential.
-fn looks_like_credential(name: &str) -> bool {
+pub(super) fn looks_like_credential(name: &str) -> bool {
     const MARKS: &[&str] = &[
         "TOKEN",
         "KEY",

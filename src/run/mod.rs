@@ -19,6 +19,7 @@ mod path_rules;
 mod preflight;
 pub(crate) mod probe;
 mod protected;
+mod protected_values;
 mod providers;
 mod resources;
 mod response_file;

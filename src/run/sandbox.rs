@@ -18,6 +18,7 @@ use super::gateway::Gateway;
 use super::git_identity;
 use super::hook_home::{HookHome, HookSite};
 use super::job::JobContext;
+use super::protected_values;
 use super::surveyed::{self, Surveyed};
 
 /// What the commands of a job run with.
@@ -94,6 +95,7 @@ pub(super) async fn establish(
         options,
         mut grounds,
         rules,
+        credentials,
         mut warnings,
     } = surveyed;
     let hook_home = HookHome::make(job, &options, &mut grounds)?;
@@ -104,7 +106,9 @@ pub(super) async fn establish(
     if sandbox.is_none() && options.mode == SandboxMode::Prefer {
         warnings.push(none_works(&passed_over));
     }
-    warnings.extend(rules.not_held(sandbox.as_ref().map(Sandbox::tier)));
+    let tier = sandbox.as_ref().map(Sandbox::tier);
+    warnings.extend(rules.not_held(tier));
+    warnings.extend(protected_values::hide(tier, credentials, context).await);
     confined.report = Some(report(sandbox.as_ref(), &passed_over));
     // Only a mode that somebody wrote comes here without one.
     confined.sandbox = CommandSandbox::Off;

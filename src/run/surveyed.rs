@@ -26,6 +26,8 @@ pub(super) struct Surveyed {
     pub(super) options: SandboxOptions,
     pub(super) grounds: Grounds,
     pub(super) rules: PathRules,
+    /// Files and directories of credentials in the workspace.
+    pub(super) credentials: Vec<PathBuf>,
     /// What is not as it should be.
     pub(super) warnings: Vec<Warning>,
 }
@@ -46,12 +48,14 @@ pub(super) async fn look_through(
         options,
         grounds: Grounds::default(),
         rules: PathRules::of(&policy),
+        credentials: Vec::new(),
         warnings: Vec::new(),
     };
+    let survey = survey(&site, policy, &surveyed.rules).await;
+    surveyed.credentials.clone_from(&survey.named);
     if surveyed.options.mode == SandboxMode::Off {
         return surveyed;
     }
-    let survey = survey(&site, policy, &surveyed.rules).await;
     surveyed.warnings.extend(partial(&survey));
     surveyed.warnings.extend(surveyed.rules.too_many(&survey));
     let (denied_reads, denied_writes) = surveyed.rules.held(&survey);

@@ -164,6 +164,7 @@ mod secret;
 mod secret_fields;
 mod secret_forms;
 mod secret_ordinary;
+mod secret_protected;
 mod secret_separators;
 mod secret_shapes;
 mod secret_sinks;
