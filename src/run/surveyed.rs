@@ -53,6 +53,10 @@ pub(super) async fn look_through(
     };
     let survey = survey(&site, policy, &surveyed.rules).await;
     surveyed.credentials.clone_from(&survey.named);
+    let environment = &context.settings.environment;
+    let credentials = git_credentials(&survey, environment.home().as_deref());
+    // Not everywhere can commands be shown another file.
+    context.settings.redactor.learn(credentials.secrets);
     if surveyed.options.mode == SandboxMode::Off {
         return surveyed;
     }
@@ -62,8 +66,6 @@ pub(super) async fn look_through(
     site.protected.extend(denied_writes);
     // Hooks may lie beside the task and not in the workspace.
     surveyed.options.read.extend(guards(job, site.workspace));
-    let environment = &context.settings.environment;
-    let credentials = git_credentials(&survey, environment.home().as_deref());
     let mut grounds = grounds(&mut surveyed.options, environment, site, survey, env);
     grounds.hidden.extend(denied_reads);
     grounds.views = credentials.views;

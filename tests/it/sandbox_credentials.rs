@@ -158,11 +158,10 @@ fn configurations_of_worktrees_and_submodules_and_included_ones_are_read() {
 fn programs_do_not_see_the_token_of_a_checkout() {
     let script = "cat .git/config; git config --list; cp .git/config copy; cat copy; git status
         git remote get-url origin; base64 .git/config; rev .git/config; echo end";
-    // In landlock a file of the workspace cannot be another one.
-    let namespaces = tiers()
+    for (tier, git) in tiers()
         .into_iter()
-        .filter(|tier| *tier == Tier::Namespaces.name());
-    for (tier, git) in namespaces.flat_map(|tier| [(tier, "read_only"), (tier, "writable")]) {
+        .flat_map(|tier| [(tier, "read_only"), (tier, "writable")])
+    {
         let workspace = repository();
         workspace.write("step.sh", script);
         let task = serde_json::json!({
@@ -186,6 +185,11 @@ fn programs_do_not_see_the_token_of_a_checkout() {
         assert!(told.contains("end"), "{tier}: {told}");
         for secret in SECRETS {
             assert!(!told.contains(secret), "{tier} {git} {secret}: {told}");
+        }
+        // In landlock a file of the workspace cannot be another one: what comes out is
+        // redacted as far as it is recognised.
+        if tier != Tier::Namespaces.name() {
+            continue;
         }
         assert!(told.contains("https://github.com/o/r.git"), "{told}");
         let backwards = |text: &&str| text.chars().rev().collect::<String>();
