@@ -366,6 +366,18 @@ impl Policy {
         {
             refusal.get_or_insert(format!("{} matches, but {why}", bound.rule));
         }
+        self.ungranted(exec, refusal, suggestion)
+    }
+
+    /// The denial of a command that nothing allows; `refusal` is why a rule that
+    /// matches does not.
+    fn ungranted(
+        &self,
+        exec: &Exec,
+        refusal: Option<String>,
+        suggestion: Option<String>,
+    ) -> Decision {
+        let mode = self.permissions.mode;
         let (why, suggestion) = match (refusal, &exec.command.words) {
             (Some(why), _) => (why, suggestion),
             (None, Err(not_plain)) => (

@@ -53,6 +53,28 @@ impl Confined {
             hooks.with_hook(Arc::new(hook))
         })
     }
+
+    /// Opens the way out to the hosts that `sandbox` lets commands reach, where it
+    /// lists some.
+    fn open_hosts(
+        &mut self,
+        sandbox: Sandbox,
+        grounds: &Grounds,
+        job: &Job,
+        context: &JobContext,
+    ) -> Result<Sandbox, NoSandbox> {
+        let Network::Hosts(hosts) = sandbox.network().clone() else {
+            return Ok(sandbox);
+        };
+        let gateway = open(&hosts, grounds, context, place(job))?;
+        let sandbox = sandbox.with_refusals(gateway.recent_refusals());
+        self.gateway = Some(gateway);
+        let hooks = self.hooks.as_mut().map(|hooks| &mut hooks.env);
+        for env in hooks.into_iter().chain([&mut self.env]) {
+            env.extend(without_proxy(&hosts));
+        }
+        Ok(sandbox)
+    }
 }
 
 /// Where a job works, for its sandbox.
@@ -123,15 +145,8 @@ pub(super) async fn establish(
         }
         confined.hooks = hook_home.map(|home| home.site(&confined.env, &options, &grounds, named));
         confined.env = sandbox::environment(&confined.env, &grounds, named);
-        if let Network::Hosts(hosts) = sandbox.network().clone() {
-            let gateway = open(&hosts, &grounds, context, place(job))?;
-            sandbox = sandbox.with_refusals(gateway.recent_refusals());
-            confined.gateway = Some(gateway);
-            let hooks = confined.hooks.as_mut().map(|hooks| &mut hooks.env);
-            for env in hooks.into_iter().chain([&mut confined.env]) {
-                env.extend(without_proxy(&hosts));
-            }
-        } else if let Network::Hosts(_) = options.network {
+        sandbox = confined.open_hosts(sandbox, &grounds, job, context)?;
+        if matches!(options.network, Network::Hosts(_)) && confined.gateway.is_none() {
             warnings.push(no_hosts(&passed_over));
         }
         confined.enforcement = Enforcement::Enforced;
