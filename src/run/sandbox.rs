@@ -144,7 +144,7 @@ pub(super) async fn establish(
             warnings.extend(git);
         }
         confined.hooks = hook_home.map(|home| home.site(&confined.env, &options, &grounds, named));
-        confined.env = sandbox::environment(&confined.env, &grounds, named);
+        confined.env = confined_env(&confined.env, &grounds, sandbox.network(), named);
         sandbox = confined.open_hosts(sandbox, &grounds, job, context)?;
         if matches!(options.network, Network::Hosts(_)) && confined.gateway.is_none() {
             warnings.push(no_hosts(&passed_over));
@@ -195,6 +195,20 @@ fn place(job: &Job) -> Place {
     Place {
         job: Some(job.name.clone()),
         ..Place::default()
+    }
+}
+
+/// The environment of commands in the sandbox.
+fn confined_env(
+    env: &[(String, String)],
+    grounds: &Grounds,
+    network: &Network,
+    named: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let env = sandbox::environment(env, grounds, &named);
+    match network {
+        Network::Off => sandbox::without_network(&env, named),
+        Network::On | Network::Hosts(_) => env,
     }
 }
 

@@ -28,6 +28,24 @@ const HOMES: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
+/// Where programs keep what is temporary; `/tmp` is not the commands' in every tier.
+/// joblib would take `/dev/shm`.
+const TEMPORARY: &[&str] = &["TMPDIR", "TMP", "TEMP", "JOBLIB_TEMP_FOLDER"];
+
+/// By which package managers ask a host once, and for nothing that can wait.
+const GIVE_UP: &[(&str, &str)] = &[
+    ("BUNDLE_RETRY", "0"),
+    ("CARGO_NET_RETRY", "0"),
+    ("NUGET_ENHANCED_MAX_NETWORK_TRY_COUNT", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("PIP_RETRIES", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+    ("YARN_HTTP_RETRY", "0"),
+    ("npm_config_audit", "false"),
+    ("npm_config_fetch_retries", "0"),
+    ("npm_config_update_notifier", "false"),
+];
+
 /// Turns the environment of commands into that of commands in a sandbox. What
 /// the task itself `named` stays as it is.
 pub fn environment(
@@ -51,13 +69,25 @@ pub fn environment(
             env.entry(name.to_owned()).or_insert_with(|| shown(&place));
         }
     }
-    for (name, place) in [
-        ("HOME", grounds.private_home()),
-        ("TMPDIR", grounds.private_tmp()),
-    ] {
+    let temporary = TEMPORARY.iter().map(|name| (*name, grounds.private_tmp()));
+    for (name, place) in temporary.chain([("HOME", grounds.private_home())]) {
         if !named(name) {
             env.insert(name.to_owned(), shown(&place));
         }
+    }
+    env.into_iter().collect()
+}
+
+/// The environment of commands that reach no host: package managers do not try again,
+/// for minutes, what cannot work. What is there or `named` by the task stays.
+pub fn without_network(
+    env: &[(String, String)],
+    named: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let mut env: BTreeMap<String, String> = env.iter().cloned().collect();
+    for (name, value) in GIVE_UP.iter().filter(|(name, _)| !named(name)) {
+        env.entry((*name).to_owned())
+            .or_insert_with(|| (*value).to_owned());
     }
     env.into_iter().collect()
 }

@@ -54,7 +54,8 @@ use records::Records;
 
 pub use appeared::{Before, PathTest};
 pub use bubblewrap::program as bubblewrap_program;
-pub use environment::environment;
+pub use environment::{environment, without_network};
+pub use explain::about;
 pub use git_config::section;
 pub use git_credentials::{GitCredentials, git_credentials};
 pub use hooks::HookSandbox;
@@ -270,7 +271,7 @@ impl Sandbox {
             processes_max: options.limits.processes,
             guard,
             records: Records::new(tier, &grounds, &places.write),
-            explainer: Explainer::new(&places, &grounds, &options.network),
+            explainer: Explainer::new(tier, &places, &grounds, options),
         })
     }
 

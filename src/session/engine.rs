@@ -12,7 +12,7 @@ use crate::event::{
 };
 use crate::message::{Content, Message, UserMessage};
 use crate::model::{Client, Model};
-use crate::policy::Policy;
+use crate::sandbox;
 use crate::store::{EntryId, EntryKind, StoreError};
 
 use super::asked::{self, Asked, Asking};
@@ -350,7 +350,7 @@ pub(super) fn system_prompt(workbench: &Workbench, tools: &ActiveTools, words: &
         workspace: &workbench.place().workspace,
         date: &words.date,
         mode: mode.name(),
-        allowed: &allowed(workbench.policy()),
+        allowed: &allowed(workbench),
         instructions: words.instructions.task.as_deref(),
         append: words.instructions.append.as_deref(),
         project: &words.resources.project,
@@ -359,8 +359,10 @@ pub(super) fn system_prompt(workbench: &Workbench, tools: &ActiveTools, words: &
     .render()
 }
 
-/// What the mode allows, and each rule that allows more.
-fn allowed(policy: &Policy) -> String {
+/// What the mode allows, and each rule that allows more; and what commands find
+/// otherwise than usual.
+fn allowed(workbench: &Workbench) -> String {
+    let policy = workbench.policy();
     let rules = &policy.permissions().allow;
     let mut allowed = policy.mode().allows(policy.sandbox()).to_owned();
     for rule in rules.iter().take(ALLOW_RULES_SHOWN) {
@@ -370,6 +372,11 @@ fn allowed(policy: &Policy) -> String {
     if rules.len() > ALLOW_RULES_SHOWN {
         let more = rules.len() - ALLOW_RULES_SHOWN;
         allowed.push_str(&format!(" and {more} more rules"));
+    }
+    let report = workbench.sandbox();
+    if let Some(about) = report.and_then(|report| sandbox::about(&report.tier, &report.network)) {
+        allowed.push_str(". ");
+        allowed.push_str(&about);
     }
     allowed
 }

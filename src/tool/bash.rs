@@ -111,7 +111,9 @@ fn output(ran: &CommandOutput, confinement: Option<&dyn Confinement>) -> ToolOut
     for undone in &ran.undone {
         text.push_str(&format!("\n\n[{undone}]"));
     }
-    if let (Some(Failure::Error), Some(confinement)) = (outcome.failure, confinement) {
+    // A pipe hides the status of what failed, and what waits for an answer runs out of time.
+    let ended = outcome.failure != Some(Failure::Aborted);
+    if let Some(confinement) = confinement.filter(|_| ended) {
         for reason in confinement.reasons(&text) {
             text.push_str(&format!("\n\n[the sandbox: {reason}]"));
         }

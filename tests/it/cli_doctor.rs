@@ -224,6 +224,8 @@ fn the_sandbox_is_told_with_what_it_is_not() {
         let document = document(&doctor(sandbox).run().stdout);
         assert_eq!(check(&document, "sandbox")["found"], found);
         assert_eq!(check(&document, "sandbox")["status"], "ok");
+        let landlock = check(&document, "landlock")["found"].clone();
+        assert!(landlock.as_str().unwrap().contains("chmod"), "{landlock}");
         for part in ["landlock", "user_namespaces", "seccomp", "bubblewrap"] {
             assert_eq!(check(&document, part)["status"], "ok", "{document:#}");
         }

@@ -293,6 +293,21 @@ fn commands_see_a_small_environment() {
         "WANTED",
         "_",
         "OLDPWD",
+        // Temporary files have a place of their own, and without a network nothing is
+        // tried twice.
+        "JOBLIB_TEMP_FOLDER",
+        "TEMP",
+        "TMP",
+        "BUNDLE_RETRY",
+        "CARGO_NET_RETRY",
+        "NUGET_ENHANCED_MAX_NETWORK_TRY_COUNT",
+        "PIP_DISABLE_PIP_VERSION_CHECK",
+        "PIP_RETRIES",
+        "UV_HTTP_RETRIES",
+        "YARN_HTTP_RETRY",
+        "npm_config_audit",
+        "npm_config_fetch_retries",
+        "npm_config_update_notifier",
     ];
     for name in &names {
         assert!(allowed.contains(name), "{name} in {names:?}");

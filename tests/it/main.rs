@@ -142,6 +142,7 @@ mod sandbox_appeared;
 mod sandbox_calls;
 mod sandbox_commits;
 mod sandbox_credentials;
+mod sandbox_explained;
 mod sandbox_files;
 mod sandbox_git;
 mod sandbox_hooks;

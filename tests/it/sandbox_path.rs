@@ -60,7 +60,7 @@ fn neither_doctor_nor_the_shell_nor_requirements_run_what_a_workspace_planted() 
         let path = led_by(&[&bin, &link, &other.path().join("bin"), tools.path()]);
         let cli = match command {
             "run" => cli.args(["run", "task.yaml", "--allow-bypass"]),
-            _ => cli.args(["doctor", "task.yaml"]),
+            _ => cli.args(["doctor", "task.yaml", "--allow-bypass"]),
         };
         let done = cli.env("PATH", path).run();
         let ran = std::fs::read_to_string(&trace).unwrap_or_default();

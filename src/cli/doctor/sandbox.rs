@@ -110,17 +110,24 @@ fn taken(tier: Tier, shut: bool, passed_over: &[(Tier, String)]) -> Finding {
 /// From this version on, rules keep signals to a command's own processes.
 const SIGNALS_VERSION: i32 = 6;
 
+/// What no version covers.
+const NOT_COVERED: &str = "no rule keeps commands in that tier from chmod and touch on files of \
+                           this user elsewhere, or from seeing names, sizes and dates";
+
 fn landlock_rules(version: Option<i32>) -> Finding {
     match version {
         Some(version) if version < SIGNALS_VERSION => Finding::warning(
             "landlock",
             format!(
                 "version {version} of its rules: commands in that tier can send signals to \
-                 other processes of this user, though not to this program"
+                 other processes of this user, though not to this program; {NOT_COVERED}"
             ),
             "run on Linux 6.12 or later",
         ),
-        Some(version) => Finding::ok("landlock", format!("version {version} of its rules")),
+        Some(version) => Finding::ok(
+            "landlock",
+            format!("version {version} of its rules; {NOT_COVERED}"),
+        ),
         None => Finding::warning(
             "landlock",
             "this kernel has none, or it is not enabled",
