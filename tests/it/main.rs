@@ -216,6 +216,7 @@ mod tool_search;
 mod tool_set;
 mod tool_truncate;
 mod tool_write;
+mod toolchains;
 mod transport_cuts;
 mod transport_kept;
 mod transport_proxy;
