@@ -1,5 +1,6 @@
 //! Where a value stands in a text, also with separators between its characters.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::separator::{Reading, may_separate, readings};
@@ -27,6 +28,15 @@ pub(super) struct Standing {
     pub(super) end: Option<usize>,
     /// Whether more text could make it longer, or whole.
     pub(super) open: bool,
+}
+
+/// What the readings from a place have found.
+#[derive(Default)]
+struct Found {
+    /// Where each form that is whole ends. Of several readings the shortest counts:
+    /// a longer one takes what follows a value for its last character.
+    ends: BTreeMap<usize, usize>,
+    open: bool,
 }
 
 /// A place up to which a text agrees with some forms.
@@ -81,7 +91,7 @@ impl Forms {
 
     /// The longest value that stands at `start`.
     pub(super) fn standing(&self, text: &str, start: usize) -> Standing {
-        let mut standing = Standing::default();
+        let mut found = Found::default();
         let mut states = vec![State {
             at: start,
             end: start,
@@ -91,12 +101,15 @@ impl Forms {
         }];
         for _ in 0..STEPS_MAX {
             let Some(state) = states.pop() else { break };
-            self.go_on(text, state, &mut states, &mut standing);
+            self.go_on(text, state, &mut states, &mut found);
         }
-        standing
+        Standing {
+            end: found.ends.into_values().max(),
+            open: found.open,
+        }
     }
 
-    fn go_on(&self, text: &str, state: State, states: &mut Vec<State>, found: &mut Standing) {
+    fn go_on(&self, text: &str, state: State, states: &mut Vec<State>, found: &mut Found) {
         let Some(state) = self.literally(text, state, found) else {
             return;
         };
@@ -131,11 +144,13 @@ impl Forms {
 
     /// Goes on up to the first byte that can be read in several ways; none when
     /// the forms or the text end before.
-    fn literally(&self, text: &str, mut state: State, found: &mut Standing) -> Option<State> {
+    fn literally(&self, text: &str, mut state: State, found: &mut Found) -> Option<State> {
         loop {
             let shortest = self.sorted.get(state.forms.start).map_or(0, String::len);
             if shortest == state.depth {
-                found.end = found.end.max(Some(state.end));
+                let ends = found.ends.entry(state.forms.start);
+                ends.and_modify(|end| *end = state.end.min(*end))
+                    .or_insert(state.end);
                 if state.forms.len() == 1 {
                     return None;
                 }
