@@ -108,7 +108,6 @@ const FILTERS: &[Filter] = &[
         long_values: "after-context, before-context, color, colour, context, max-count",
         operands: 1,
         instead: "e, regexp",
-        ..FILTER
     },
     Filter {
         programs: "rg",

@@ -119,6 +119,8 @@ impl Policy {
             let path = match (named.strip_prefix("~/"), &self.scope.home) {
                 (Some(rest), Some(home)) => home.join(rest),
                 (None, Some(home)) if named == "~" => home.clone(),
+                // The shell knows a home directory all the same.
+                (_, None) if named == "~" || named.starts_with("~/") => return Err(named),
                 _ => directory.join(&named),
             };
             let mut places = vec![normal(&path)];

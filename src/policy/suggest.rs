@@ -105,10 +105,16 @@ impl Policy {
                 _ => others = true,
             }
         }
-        let Some((first, _)) = commands.first() else {
+        if commands.is_empty() {
             return denial;
+        }
+        let line = || {
+            let mut execs = judged.iter().filter_map(|access| match access {
+                Judged::Exec(exec) => Some(exec),
+                _ => None,
+            });
+            execs.find_map(|exec| self.line_rule(exec))
         };
-        let line = || self.line_rule(first);
         // Beside a command with a rule they need none.
         if commands.iter().any(|(exec, _)| !exec.companion) {
             commands.retain(|(exec, _)| !exec.companion);

@@ -228,7 +228,7 @@ fn a_line_is_explained_command_by_command() {
     for expect in [
         "deny\n",
         "  allow running git log -3  (--allow[0] Bash(git log:*))\n",
-        "  deny  running wc -l  (no rule allows it)\n",
+        "  allow running wc -l  (no rule needed)\n",
         "  deny  writing out.txt  (no rule allows it)\n",
     ] {
         assert!(text.contains(expect), "{expect}: {text}");
