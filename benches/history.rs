@@ -174,9 +174,10 @@ fn workbench(workspace: &Path) -> Workbench {
     };
     let commands = CommandSettings {
         env: Vec::new(),
+        shell_path: "/usr/bin:/bin".to_owned(),
         timeout: Duration::from_secs(10),
         timeout_max: Duration::from_secs(10),
-        confinement: None,
+        sandbox: agent::process::CommandSandbox::Off,
     };
     let tools = Toolset::built_in(&["read".to_owned()]);
     Workbench::new(tools, Arc::new(policy), place, commands, None)

@@ -1,5 +1,6 @@
 //! What can go wrong with one call of a model, in a form to branch on.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// The most characters that an error's message keeps.
@@ -122,11 +123,11 @@ pub struct ModelError {
     /// What happened, at most about 2,000 characters.
     pub message: String,
     /// The provider's id of the request.
-    pub request_id: Option<String>,
+    pub request_id: Option<Box<str>>,
     /// How long the provider asks us to wait.
     pub retry_after: Option<Duration>,
     /// The model's window in tokens, when an overflow says it.
-    pub context_window: Option<u64>,
+    pub context_window: Option<NonZeroU64>,
     /// What to do about it, for people.
     pub hints: Vec<String>,
     /// Whether trying again is pointless although the kind is a passing one,

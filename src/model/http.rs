@@ -374,7 +374,7 @@ async fn error_body(mut response: Response) -> Vec<u8> {
 fn refused(head: &Head, body: &[u8], model: &Model) -> ModelError {
     let body = String::from_utf8_lossy(body);
     let mut error = http_error(head.status, unframed(&body));
-    error.request_id = head.request_id().or(error.request_id);
+    error.request_id = head.request_id().map(Into::into).or(error.request_id);
     if let Some(elsewhere) = head.headers.get(LOCATION) {
         error.message = format!("{} to {elsewhere}", error.message);
     }

@@ -1,5 +1,6 @@
 //! What an error body of a provider says, in whichever of the usual shapes.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -104,9 +105,10 @@ impl Said {
         let message = self.message.unwrap_or(unsaid);
         let mut error = ModelError::new(kind, message).with_code(self.code);
         error.retry_after = self.retry_after.filter(|_| error.is_retryable());
-        error.request_id = self.request_id;
+        error.request_id = self.request_id.map(Into::into);
         if kind == ModelErrorKind::ContextOverflow {
-            error.context_window = self.window.or_else(|| window_in(&error.message));
+            let window = self.window.or_else(|| window_in(&error.message));
+            error.context_window = window.and_then(NonZeroU64::new);
         }
         error
     }

@@ -170,7 +170,8 @@ impl HttpReply {
         for secret in &self.secrets {
             error.scrub(secret);
         }
-        error.request_id = error.request_id.or_else(|| self.request_id.clone());
+        let request_id = self.request_id.as_deref();
+        error.request_id = error.request_id.or_else(|| request_id.map(Into::into));
         error
     }
 }

@@ -85,7 +85,15 @@ const TAKEN: &[Taken] = &[
     },
     Taken {
         tier: Tier::Landlock,
-        about: &[".sock", "af_unix", "unix domain", "unix socket"],
+        about: &[
+            ".sock'",
+            ".sock\"",
+            ".sock:",
+            ".sock ",
+            "af_unix",
+            "unix domain",
+            "unix socket",
+        ],
         reason: LOCAL_SOCKETS,
     },
     Taken {

@@ -146,7 +146,7 @@ impl Names {
 
 fn has(directory: &Path, parts: &[&str]) -> bool {
     let there = |part: &&str| directory.join(part).symlink_metadata().is_ok();
-    parts.iter().all(|part| there(part))
+    parts.iter().all(there)
 }
 
 fn is_written(name: &OsStr) -> bool {

@@ -206,7 +206,7 @@ impl Sampler<'_> {
             .send(EventKind::ReplyDiscarded(ReplyDiscarded {
                 model: model.full_id(),
                 error_code: error.kind.name().to_owned(),
-                request_id: error.request_id.clone(),
+                request_id: error.request_id.as_deref().map(str::to_owned),
                 usage: if told { usage } else { Usage::default() },
                 cost_usd,
             }))
@@ -258,7 +258,7 @@ impl Sampler<'_> {
                 error_code: error.kind.name().to_owned(),
                 http_status: error.http_status,
                 error_message: error.to_string(),
-                request_id: error.request_id,
+                request_id: error.request_id.map(Into::into),
                 discarded_output: partial.streamed,
             }))
             .await;
@@ -342,7 +342,7 @@ impl Sampler<'_> {
         }
         let usage_known = assembler.usage_known();
         let mut message = assembler.finish().map_err(|mut error| {
-            error.request_id = reply.request_id().map(str::to_owned);
+            error.request_id = reply.request_id().map(Into::into);
             error
         })?;
         // Some servers say of a reply that they cut that it is whole.

@@ -2,6 +2,7 @@
 //! refuses a request that should have fitted.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use crate::model::Model;
 
@@ -51,7 +52,7 @@ impl Windows {
         let Stop::Model { error, .. } = stop else {
             return false;
         };
-        let tokens = error.context_window.unwrap_or(prompt_tokens);
+        let tokens = error.context_window.map_or(prompt_tokens, NonZeroU64::get);
         let learned = Learned {
             tokens: tokens.max(WINDOW_TOKENS_MIN),
             stated: error.context_window.is_some(),

@@ -240,6 +240,48 @@ fn a_provider_that_echoes_the_key_does_not_make_us_show_it() {
     all_clean(&done, &done.run_dir());
 }
 
+/// The variables that commands see.
+const SMALL_ENVIRONMENT: &[&str] = &[
+    "AGENT_COMMAND_ID",
+    "DEBIAN_FRONTEND",
+    "EDITOR",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_KEY_0",
+    "GIT_CONFIG_VALUE_0",
+    "GIT_EDITOR",
+    "GIT_PAGER",
+    "GIT_TERMINAL_PROMPT",
+    "HOME",
+    "LC_TIME",
+    "MINE",
+    "PAGER",
+    "PATH",
+    "PWD",
+    "SHLVL",
+    "TERM",
+    "TMPDIR",
+    "VISUAL",
+    "WANTED",
+    "_",
+    "OLDPWD",
+    "GIT_OPTIONAL_LOCKS",
+    // Temporary files have a place of their own, and without a network nothing is
+    // tried twice.
+    "JOBLIB_TEMP_FOLDER",
+    "TEMP",
+    "TMP",
+    "BUNDLE_RETRY",
+    "CARGO_NET_RETRY",
+    "NUGET_ENHANCED_MAX_NETWORK_TRY_COUNT",
+    "PIP_DISABLE_PIP_VERSION_CHECK",
+    "PIP_RETRIES",
+    "UV_HTTP_RETRIES",
+    "YARN_HTTP_RETRY",
+    "npm_config_audit",
+    "npm_config_fetch_retries",
+    "npm_config_update_notifier",
+];
+
 #[test]
 fn commands_see_a_small_environment() {
     let cli = scripted(
@@ -270,47 +312,8 @@ fn commands_see_a_small_environment() {
         .lines()
         .filter_map(|line| line.split_once('=').map(|(name, _)| name))
         .collect();
-    let allowed = [
-        "AGENT_COMMAND_ID",
-        "DEBIAN_FRONTEND",
-        "EDITOR",
-        "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_KEY_0",
-        "GIT_CONFIG_VALUE_0",
-        "GIT_EDITOR",
-        "GIT_PAGER",
-        "GIT_TERMINAL_PROMPT",
-        "HOME",
-        "LC_TIME",
-        "MINE",
-        "PAGER",
-        "PATH",
-        "PWD",
-        "SHLVL",
-        "TERM",
-        "TMPDIR",
-        "VISUAL",
-        "WANTED",
-        "_",
-        "OLDPWD",
-        // Temporary files have a place of their own, and without a network nothing is
-        // tried twice.
-        "JOBLIB_TEMP_FOLDER",
-        "TEMP",
-        "TMP",
-        "BUNDLE_RETRY",
-        "CARGO_NET_RETRY",
-        "NUGET_ENHANCED_MAX_NETWORK_TRY_COUNT",
-        "PIP_DISABLE_PIP_VERSION_CHECK",
-        "PIP_RETRIES",
-        "UV_HTTP_RETRIES",
-        "YARN_HTTP_RETRY",
-        "npm_config_audit",
-        "npm_config_fetch_retries",
-        "npm_config_update_notifier",
-    ];
     for name in &names {
-        assert!(allowed.contains(name), "{name} in {names:?}");
+        assert!(SMALL_ENVIRONMENT.contains(name), "{name} in {names:?}");
     }
     assert!(names.contains(&"WANTED") && names.contains(&"MINE") && names.contains(&"LC_TIME"));
 }

@@ -222,7 +222,10 @@ fn the_status_is_said_once() {
 
 #[test]
 fn the_window_that_an_overflow_states() {
-    let window = |body: &Value| http_error(400, &body.to_string()).context_window;
+    let window = |body: &Value| {
+        let stated = http_error(400, &body.to_string()).context_window;
+        stated.map(std::num::NonZeroU64::get)
+    };
     let message = |text: &str| json!({"error": {"message": text}});
     for (text, expect) in [
         (

@@ -63,8 +63,9 @@ impl World {
     }
 
     fn refused(&self, args: &[&str]) -> String {
-        let done = self.prompt(args).expect_code(66).run();
-        done.stderr
+        let prompt = self.prompt(args).args(["--output-format", "json"]);
+        let done = prompt.expect_code(66).run();
+        done.stderr + &done.stdout
     }
 }
 

@@ -1,8 +1,6 @@
 //! Replies that are far too large: refused at once, within the limits on time
 //! and calls.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::time::{Duration, Instant};
 
 use agent::event::{LimitKind, Reason};

@@ -1,8 +1,6 @@
 //! Endpoints whose window is smaller than assumed: the refusal says how small,
 //! and nothing is left out without a summary.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 
 use crate::compact_scene::{long, open, read, said, stage};

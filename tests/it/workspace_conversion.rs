@@ -1,8 +1,6 @@
 //! Files that git stores in another form: the patch gives them exactly, or a
 //! warning names them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
