@@ -2,7 +2,10 @@
 //! and the configuration of agents, editors and tools. They are the same wherever
 //! they lie in the tree, and may be written only where a rule names them.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::lenient::{same_name, spelled};
 
@@ -208,9 +211,26 @@ pub fn automation_places() -> impl Iterator<Item = &'static str> {
 /// Whether a path ends with the name of a place that makes other programs run
 /// something.
 pub fn is_automation(path: &Path) -> bool {
+    // Asked of every file of a workspace, of which nearly all are called otherwise.
+    if path.file_name().is_none_or(is_plainly_other) {
+        return false;
+    }
     let names: Vec<String> = path.iter().rev().take(2).map(spelled).collect();
     all().any(|one| {
         let mut pairs = one.parts().rev().zip(&names);
         names.len() >= one.parts().count() && pairs.all(|(part, name)| same_name(name, part))
     })
+}
+
+/// Whether a name is written as most are, and is not the last one of any place.
+fn is_plainly_other(name: &OsStr) -> bool {
+    static LAST: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let last = all().map(|one| one.component().to_ascii_lowercase());
+        last.collect()
+    });
+    let plain = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
+    let name = name.as_encoded_bytes();
+    let plain = name.iter().copied().all(plain) && !name.ends_with(b".");
+    let text = std::str::from_utf8(name).unwrap_or_default();
+    plain && !LAST.contains(&text.to_ascii_lowercase())
 }

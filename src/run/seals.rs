@@ -39,6 +39,14 @@ impl Environment {
         let directory = self
             .state_dir()
             .ok_or("neither HOME nor XDG_STATE_HOME says where the key for sessions is")?;
+        // A home directory that is not there is nobody's to make.
+        let home = self.home().filter(|home| directory.starts_with(home));
+        if let Some(home) = home.filter(|home| !home.is_dir()) {
+            return Err(format!(
+                "the home directory {} does not exist",
+                home.display()
+            ));
+        }
         let path = directory.join(KEY_FILE);
         let failed = |error: io::Error| format!("the key {} {error}", path.display());
         let real = made(&directory).map_err(failed)?;

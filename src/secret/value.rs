@@ -114,6 +114,7 @@ impl Forms {
             return;
         };
         let rest = text.get(state.at..).unwrap_or_default();
+        let tried = states.len();
         let open = readings(rest, &mut |reading, length| {
             let mut next = State {
                 at: state.at + length,
@@ -139,6 +140,10 @@ impl Forms {
                 }
             }
         });
+        // The last one is gone on with first: that should be what stands there.
+        if let Some(new) = states.get_mut(tried..) {
+            new.reverse();
+        }
         found.open |= open;
     }
 

@@ -119,7 +119,7 @@ fn a_command_that_changes_the_records_changes_nothing_or_fails_the_run() {
         "for f in .agent/runs/*/*.jsonl; do echo >> $f; done",
         "echo x >> $(echo .agent/runs/*/)summary.md",
         "d=$(echo .agent/runs/*/)tool-output; mkdir -p $d; echo x > $d/added.txt",
-        "seq 100000; until [ -e .agent/runs/*/tool-output/*.txt ]; do sleep 0.02; done; printf X | dd conv=notrunc of=$(echo .agent/runs/*/tool-output/*.txt); seq 100000",
+        "seq 100000; until [ -s .agent/runs/*/tool-output/*.txt ]; do sleep 0.02; done; printf X | dd conv=notrunc of=$(echo .agent/runs/*/tool-output/*.txt); seq 100000",
         "rm .agent/runs/*/run.json",
     ] {
         for tier in tiers() {
