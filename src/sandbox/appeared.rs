@@ -177,8 +177,11 @@ struct Open {
 impl Watch {
     /// One that knows what was there before.
     pub(super) fn new(grounds: &Grounds, before: Arc<Before>) -> Arc<Self> {
-        let run = grounds.records.first();
-        let runs = run.and_then(|run| run.parent()).map(Path::to_owned);
+        // A run directory that the user names may lie in any directory; one that holds
+        // nothing but runs is protected as a whole.
+        let runs = grounds.records.first().and_then(|run| run.parent());
+        let runs = runs.filter(|runs| grounds.protected.iter().any(|place| place == runs));
+        let runs = runs.map(Path::to_owned);
         let watch = Arc::new(Self {
             workspace: grounds.workspace.clone(),
             passed_over: grounds.records.iter().cloned().chain(runs).collect(),
@@ -208,15 +211,21 @@ impl Watch {
         }
         // What is above comes first: it may have to be opened up.
         open.reverse();
-        let (mut left, mut closed) = (ENTRIES_MAX, Vec::new());
+        let (mut left, mut closed, mut whole) = (ENTRIES_MAX, Vec::new(), true);
         while let Some(one) = open.pop() {
             if self.is_passed_over(&one.path) {
                 continue;
             }
             let mark = Mark::of(&one.path);
-            let Ok((folder, names)) = names(&one.path, &mut left, &mut closed) else {
-                known.remove(&one.path);
-                continue;
+            let (folder, names) = match names(&one.path, &mut left, &mut closed) {
+                Ok(found) => found,
+                Err(error) => {
+                    // What cannot be read now is read after the next command.
+                    whole &= error.kind() == io::ErrorKind::NotFound;
+                    let (mark, parts) = (None, one.parts);
+                    known.insert(one.path, Seen { mark, parts });
+                    continue;
+                }
             };
             let mut now = Parts::default();
             names.iter().for_each(|name| now.add(&name.name));
@@ -231,15 +240,16 @@ impl Watch {
                 parts: Parts::default(),
             }));
             let seen = Seen {
-                mark: mark.and_then(Mark::settled),
+                // What was not read to its end is read again.
+                mark: mark.filter(|_| left > 0).and_then(Mark::settled),
                 parts: one.parts,
             };
             known.insert(one.path, seen);
         }
-        for (folder, mode) in closed.into_iter().rev() {
-            let _ = folder.set_mode(mode);
+        for (path, mode) in closed.into_iter().rev() {
+            let _ = Folder::open(&path).and_then(|folder| folder.set_mode(mode));
         }
-        left > 0
+        whole && left > 0
     }
 
     /// The names in a directory that must not be there.
@@ -284,12 +294,12 @@ impl Watch {
 fn names(
     path: &Path,
     left: &mut usize,
-    closed: &mut Vec<(Folder, u32)>,
+    closed: &mut Vec<(PathBuf, u32)>,
 ) -> io::Result<(Folder, Vec<Name>)> {
     let folder = Folder::open(path)?;
     let mode = path.symlink_metadata()?.mode() & 0o7777;
     if folder.open_up().unwrap_or(false) {
-        closed.push((Folder::open(path)?, mode));
+        closed.push((path.to_owned(), mode));
     }
     let names: Vec<Name> = folder.names()?.take(*left).flatten().collect();
     *left -= names.len();

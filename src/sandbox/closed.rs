@@ -82,7 +82,10 @@ pub(super) fn installations(in_use: &[PathBuf]) -> Installations {
     let root = Path::new(INSTALLATIONS);
     // Not opened as a whole.
     let mut large = Vec::new();
-    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+    // The same ones on every machine, whatever order the file system has.
+    let mut entries: Vec<_> = fs::read_dir(root).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
         // A link is not followed: what it leads to is opened where it is, or is not.
         let Ok(what) = entry.metadata() else { continue };
         let (path, mode) = (entry.path(), what.permissions().mode());

@@ -101,8 +101,8 @@ impl Objects {
         walk(&self.directory, &mut |folder, found| {
             there.insert(found.path.clone());
             let Some(object) = known.get_mut(&found.path) else {
-                let is_object = in_pack(&found.path) || holds(folder, &found.path, None);
-                if writable && found.look.is_some() && is_object {
+                let is_object = || in_pack(&found.path) || holds(folder, &found.path, None);
+                if writable && found.look.is_some() && is_object() {
                     let object = Object::of(folder, &found);
                     known.insert(found.path, object);
                 } else {

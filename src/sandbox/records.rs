@@ -4,7 +4,7 @@
 //! What the runner writes while a command runs is in its accounts
 //! ([`crate::access::Accounts`]); everything else has to stay as it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -122,18 +122,14 @@ impl Records {
             }
         }
         let accounts = Accounts::hold();
-        let now: Vec<PathBuf> = self.files().collect();
+        let now: BTreeSet<PathBuf> = self.files().collect();
         let ours = |path: &PathBuf| match before.get(path) {
             Some(Before::Whole(seal)) => Seal::of(path).as_ref() == Some(seal),
             Some(Before::Other) => !path.is_file() || path.is_symlink(),
             Some(Before::Accounted) | None => accounts.confirm(path),
         };
-        let undone = |path: &Path| path.components().any(|part| part.as_os_str() == UNDONE);
-        let changed = now
-            .iter()
-            .find(|path| !undone(path) && !ours(path))
-            .cloned();
-        let gone = before.keys().find(|path| !now.contains(path)).cloned();
+        let changed = now.iter().find(|path| !ours(path)).cloned();
+        let gone = before.keys().find(|path| !now.contains(*path)).cloned();
         // What the runner writes later must not go where a link leads.
         for link in now.iter().filter(|path| path.is_symlink()) {
             if !before.contains_key(link) {
@@ -231,6 +227,8 @@ fn files(root: &Path) -> Vec<PathBuf> {
         for entry in folder.names().into_iter().flatten().flatten() {
             let path = directory.join(&entry.name);
             match entry.kind {
+                // What was taken away from commands is not a record.
+                Kind::Directory if directory == root && entry.name == UNDONE => {}
                 Kind::Directory => open.push(path),
                 Kind::File | Kind::Link | Kind::Special => found.push(path),
             }

@@ -89,6 +89,9 @@ pub fn survey(
     let mut open = vec![(workspace.to_path_buf(), Meant::default())];
     let mut left = ENTRIES_MAX;
     while let Some((directory, above)) = open.pop() {
+        if survey.partial {
+            break;
+        }
         let (mark, mut parts) = (Mark::of(&directory), Parts::default());
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             if left == 0 {

@@ -56,6 +56,24 @@ fn a_repository_that_a_command_makes_is_removed() {
     }
 }
 
+/// Where the run directory is changes nothing of that.
+#[test]
+fn a_repository_beside_the_run_directory_is_removed() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for tier in tiers() {
+        for outside in [false, true] {
+            let cli = workspace(tier, &["git init -q new/one"]);
+            let run_dir = match outside {
+                false => cli.cwd().join("out"),
+                true => elsewhere.path().join(tier),
+            };
+            let done = cli.arg("--run-dir").arg(run_dir).run();
+            let at = format!("{tier}: {}", said(&done));
+            assert!(!done.cwd().join("new/one/.git").exists(), "{at}");
+        }
+    }
+}
+
 /// A name a command, so that none of them makes the whole.
 #[test]
 fn a_repository_that_is_made_in_steps_is_removed() {
