@@ -1,6 +1,6 @@
 //! Where a value stands in a text, also with separators between its characters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::separator::{Reading, may_separate, readings};
@@ -99,8 +99,14 @@ impl Forms {
             depth: 0,
             skipped: 0,
         }];
+        // Separators lead to the same place in very many ways.
+        let mut tried = HashSet::new();
         for _ in 0..STEPS_MAX {
             let Some(state) = states.pop() else { break };
+            let place = (state.at, state.end, state.depth, state.forms.start);
+            if state.at > start && !tried.insert(place) {
+                continue;
+            }
             self.go_on(text, state, &mut states, &mut found);
         }
         Standing {

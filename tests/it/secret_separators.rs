@@ -240,3 +240,17 @@ proptest! {
         prop_assert_eq!(KNOWN.redact(&text), "***");
     }
 }
+
+/// Line breaks with indentation can be read in many ways, which lead to few places.
+#[test]
+fn a_text_of_separators_is_searched_in_few_steps() {
+    let redactor = Redactor::new(["sesame-open-42".to_owned()]);
+    let broken: Vec<String> = "sesame-open-42".chars().map(String::from).collect();
+    for (between, count) in [("\n\t", 14), ("\n\t\n\t", 7), ("\"\n'\t", 7)] {
+        let noise = format!("s{}", between.repeat(count)).repeat(300);
+        let text = format!("{noise}{}{noise}", broken.join(&between.repeat(count)));
+        let shown = redactor.redact(&text);
+        assert!(shown.contains("***"), "{between:?}");
+        assert!(!shown.contains("42"), "{between:?}");
+    }
+}
