@@ -1,6 +1,7 @@
 //! The values in a workspace's files of credentials, where commands can read
 //! the files: no output of the run may show them.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use crate::event::Warning;
@@ -66,12 +67,16 @@ fn learn_now(paths: &[PathBuf], redactor: &Redactor) -> Option<String> {
     missed
 }
 
-/// The files in a directory of credentials, or the file itself.
+/// The files in a directory of credentials, or the file itself. A link is not
+/// followed to a directory, of which anything would become a secret.
 fn files_at(path: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = path.read_dir() else {
-        return vec![path.to_owned()];
-    };
-    let entries = entries.flatten().take(FILES_MAX);
+    let is_directory = |found: Metadata| found.is_dir();
+    if !path.symlink_metadata().is_ok_and(is_directory) {
+        let elsewhere = path.metadata().is_ok_and(is_directory);
+        return (!elsewhere).then(|| path.to_owned()).into_iter().collect();
+    }
+    let entries = path.read_dir().into_iter().flatten().flatten();
+    let entries = entries.take(FILES_MAX);
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     files.map(|entry| entry.path()).collect()
 }

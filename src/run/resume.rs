@@ -7,6 +7,7 @@ use crate::store::{self, FindError, Found, Skipped, Store, StoreError};
 use crate::task::{Job, NEWEST, RUNS};
 
 use super::Environment;
+use super::environment::written;
 
 /// Where sessions are looked for: in the run directories below `reports_dir`,
 /// and in the user's own collection.
@@ -26,11 +27,12 @@ pub fn session_roots_here(environment: &Environment) -> Vec<PathBuf> {
 /// # Errors
 /// When there is no such session, or more than one, or it cannot be read.
 pub fn find_session(job: &mut Job, environment: &Environment) -> Result<(), FindError> {
+    let places = written(job, &job.workspace.path);
     let Some(resume) = &mut job.resume else {
         return Ok(());
     };
     let roots = session_roots(&job.reports_dir, environment);
-    let seals = environment.seals(&job.workspace.path);
+    let seals = environment.seals(&places);
     let believed = |path: &Path| match &seals {
         Ok(seals) => seals.check(path).map_err(|error| error.to_string()),
         Err(why) => Err(why.clone()),
@@ -69,7 +71,7 @@ fn doubted(session: &Skipped) -> Warning {
     Warning {
         code: "session_passed_over".to_owned(),
         message: format!(
-            "{} is newer, but is not gone on with: {}",
+            "{} is newer, but was not continued: {}",
             session.path.display(),
             session.reason
         ),

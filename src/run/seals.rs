@@ -33,13 +33,13 @@ impl Environment {
     /// What verifies the sessions of this user. The key is made when there is none.
     ///
     /// # Errors
-    /// In words that follow "because": there is no place for a key that commands in
-    /// `workspace` cannot reach, or it cannot be read or made.
-    pub fn seals(&self, workspace: &Path) -> Result<Seals, String> {
+    /// In words that follow "because": there is no place for a key that commands, which
+    /// may write `places`, cannot reach, or it cannot be read or made.
+    pub fn seals(&self, places: &[PathBuf]) -> Result<Seals, String> {
         let directory = self
             .state_dir()
             .ok_or("neither HOME nor XDG_STATE_HOME says where the key for sessions is")?;
-        // A home directory that is not there is nobody's to make.
+        // A missing home directory is not created.
         let home = self.home().filter(|home| directory.starts_with(home));
         if let Some(home) = home.filter(|home| !home.is_dir()) {
             return Err(format!(
@@ -50,8 +50,11 @@ impl Environment {
         let path = directory.join(KEY_FILE);
         let failed = |error: io::Error| format!("the key {} {error}", path.display());
         let real = made(&directory).map_err(failed)?;
-        if real.starts_with(workspace) {
-            return Err(format!("the key {} lies in the workspace", path.display()));
+        if let Some(place) = places.iter().find(|place| real.starts_with(place)) {
+            let (path, place) = (path.display(), place.display());
+            return Err(format!(
+                "the key {path} lies in {place}, where commands may write"
+            ));
         }
         let key = match read_key(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {

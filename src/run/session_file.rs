@@ -13,6 +13,7 @@ use crate::workspace::{self, GitSettings};
 
 use super::blocking::blocking;
 use super::changes;
+use super::environment::written;
 use super::job::JobContext;
 use super::resume::store_reason;
 
@@ -60,7 +61,7 @@ pub(super) async fn kept(
     let redactor = settings.redactor.clone();
     let seals = job
         .persist_session
-        .then(|| settings.environment.seals(workspace));
+        .then(|| settings.environment.seals(&written(job, workspace)));
     let seals = seals.and_then(Result::ok);
     let Some(resume) = &job.resume else {
         return Ok(open(job, new, redactor, seals.as_ref())?);
@@ -81,7 +82,7 @@ fn open(
 ) -> Result<Kept, StoreError> {
     let mut kept = unsealed(job, new, redactor)?;
     if let Some(seals) = seals {
-        // A session without a record is gone on with by the name of its file.
+        // A session without a record is continued by the name of its file.
         let _ = kept.store.seal(seals);
     }
     Ok(kept)
@@ -152,7 +153,7 @@ async fn refuse_tracked(file: &Path, git: &GitSettings) -> Result<(), SessionFil
         Ok(false) => return Ok(()),
         Ok(true) => format!(
             "{shown} is a file of the repository, so anybody may have written it; copy it out of \
-             the repository to go on with it"
+             the repository to continue it"
         ),
         Err(error) => {
             format!("whether {shown} is a file of the repository cannot be known: {error}")

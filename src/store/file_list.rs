@@ -107,9 +107,9 @@ pub enum FindError {
         /// Those that were not believed.
         passed_over: Vec<Skipped>,
     },
-    /// Whoever can write a file can write a session of that id.
+    /// Anyone who can write a file can write a session of that id.
     #[error(
-        "the session {id} is not gone on with: {reason}; to do so anyway, name its file: \
+        "cannot continue session {id}: {reason}; to continue it anyway, name its file: \
          --resume {}",
         path.display()
     )]
@@ -142,7 +142,7 @@ fn doubted(passed_over: &[Skipped]) -> String {
     let one = |skipped: &Skipped| {
         let path = skipped.path.display();
         format!(
-            "\n  {path} was passed over: {}; to go on with it, name it: --resume {path}",
+            "\n  {path} was skipped: {}; to continue it, use --resume {path}",
             skipped.reason
         )
     };

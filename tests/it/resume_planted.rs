@@ -76,7 +76,7 @@ fn the_newest_is_never_one_that_a_repository_brought() {
     let shown = planted.display().to_string();
     let refused = world.refused(&["--continue"]);
     assert!(
-        refused.contains(&format!("{shown} was passed over: ")),
+        refused.contains(&format!("{shown} was skipped: ")),
         "{refused}"
     );
     assert!(
@@ -100,7 +100,7 @@ fn an_id_alone_does_not_vouch_for_a_file() {
     let planted = world.planted(".agent/runs/evil/session.jsonl");
     let refused = world.refused(&["--resume", "0190-planted"]);
     assert!(
-        refused.contains("the session 0190-planted is not gone on with"),
+        refused.contains("cannot continue session 0190-planted"),
         "{refused}"
     );
     let named = planted.to_str().unwrap();
@@ -244,7 +244,7 @@ fn a_key_within_the_reach_of_commands_is_none() {
     cli(&["--run-dir", ".agent/runs/own"]).run();
     let refused = cli(&["--continue"]).expect_code(66).run();
     assert!(
-        refused.stderr.contains("lies in the workspace"),
+        refused.stderr.contains("where commands may write"),
         "{}",
         refused.stderr
     );

@@ -1,6 +1,6 @@
 //! Which session is meant, and how it is told of.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
@@ -86,7 +86,9 @@ impl DirFlags {
         let found = store::find(&self.roots(console), &which.session)
             .map_err(|error| refuse_find(&error, console))?;
         let tree = Store::read(&found.path).map_err(|error| refuse(&error, console))?;
-        let seals = console.environment().seals(Path::new(&tree.header().cwd));
+        let seals = console
+            .environment()
+            .seals(&[PathBuf::from(&tree.header().cwd)]);
         let seals = seals.ok().filter(|seals| seals.check(&found.path).is_ok());
         Ok(Opened {
             path: found.path,
