@@ -12,7 +12,7 @@ use super::proxy::Hosts;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
-    /// Without a tier that works there is no run of a task whose commands could start.
+    /// A task whose commands could start does not run where no tier works.
     #[default]
     Require,
     /// By the strongest tier that works; without one there is a warning, and they
