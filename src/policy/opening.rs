@@ -93,7 +93,9 @@ impl Policy {
         let harmless = place.is_ok_and(|place| {
             self.scope.contains(&place.real) && self.protections.of(kind, &place).is_none()
         });
-        if self.permissions.mode == Mode::Bypass || (kind == PathAccess::Read && harmless) {
+        // Where any command may run, one that writes there could.
+        let any = self.permissions.mode.runs_commands(self.sandbox);
+        if any || (kind == PathAccess::Read && harmless) {
             let reason = format!("allowed by mode {}", self.permissions.mode);
             return allow(Decider::Mode, None, reason);
         }

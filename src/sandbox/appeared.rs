@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::places::Grounds;
+use super::records::UNDONE;
 use crate::access::{Folder, Kind, Name};
 use crate::clock;
 
@@ -164,6 +165,8 @@ pub(super) struct Watch {
     before: Arc<Before>,
     /// Where the runner itself writes.
     passed_over: Vec<PathBuf>,
+    /// The directory with this run and others, when it holds nothing else.
+    runs: Option<PathBuf>,
     known: Mutex<BTreeMap<PathBuf, Seen>>,
 }
 
@@ -184,7 +187,8 @@ impl Watch {
         let runs = runs.map(Path::to_owned);
         let watch = Arc::new(Self {
             workspace: grounds.workspace.clone(),
-            passed_over: grounds.records.iter().cloned().chain(runs).collect(),
+            passed_over: grounds.records.clone(),
+            runs,
             known: Mutex::new(before.directories.clone()),
             before,
         });
@@ -286,7 +290,13 @@ impl Watch {
     }
 
     fn is_passed_over(&self, path: &Path) -> bool {
-        self.passed_over.iter().any(|place| path.starts_with(place))
+        // What other runs took away from commands is theirs.
+        let undone = || path.iter().any(|part| part == UNDONE);
+        let of_others = self
+            .runs
+            .as_ref()
+            .is_some_and(|runs| path.starts_with(runs));
+        self.passed_over.iter().any(|place| path.starts_with(place)) || (of_others && undone())
     }
 }
 

@@ -171,7 +171,12 @@ fn arguments(places: &Places, grounds: &Grounds, network: &Network) -> Arguments
     // What is private comes first: the workspace may lie below.
     args.two("--bind", grounds.private_tmp(), "/tmp");
     args.two("--bind", grounds.private_tmp(), "/var/tmp");
-    for place in &places.read {
+    // One in another is visible with that, by whatever links it is named.
+    let outermost = |place: &&PathBuf| {
+        let mut above = place.ancestors().skip(1);
+        !above.any(|above| places.read.iter().any(|place| place == above))
+    };
+    for place in places.read.iter().filter(outermost) {
         visible(&mut args, place);
     }
     args.one("--dev", "/dev");

@@ -154,6 +154,19 @@ const OTHER_SHELLS: &[&str] = &[
 /// Wrappers whose way of running their arguments is not looked into.
 const UNCLEAR: &[&str] = &["flock", "parallel", "watch", "script", "unbuffer"];
 
+/// Where the programs of the system are.
+const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
+
+/// Whether a program that runs another one needs a rule of its own: one that is named
+/// by a path elsewhere may be anything.
+fn notes_of(program: &str) -> Notes {
+    match program.rsplit_once('/') {
+        None => Notes::Free,
+        Some((directory, _)) if SYSTEM.contains(&directory) => Notes::Free,
+        Some(_) => Notes::Judged,
+    }
+}
+
 impl Walker {
     /// Goes into what a program runs; false when it is none that does.
     pub(super) fn look_through(
@@ -179,7 +192,7 @@ impl Walker {
                 .get(1)
                 .is_some_and(|field| matches!(field.text.as_str(), "-v" | "-V"))
         {
-            self.note(fields, None, Notes::Free, state);
+            self.note(fields, None, notes_of(program), state);
             return Ok(true);
         }
         if UNCLEAR.contains(&base) && fields.len() > 1 {
@@ -202,7 +215,7 @@ impl Walker {
         if inner.is_empty() {
             return Ok(false);
         }
-        self.note(fields, None, Notes::Free, state);
+        self.note(fields, None, notes_of(program), state);
         let mut named_by = self.named_by.clone();
         if base.ends_with("xargs") {
             let options = fields.get(..at).unwrap_or_default();
@@ -276,7 +289,8 @@ impl Walker {
         // The first operand after the program is its name.
         let arguments = fields.get(at + 2..).unwrap_or_default().to_vec();
         let mut inner = state.child(arguments);
-        self.note(fields, None, Notes::Free, state);
+        let program = fields.first().map_or("", |field| field.text.as_str());
+        self.note(fields, None, notes_of(program), state);
         let outside = self.named_by.take();
         self.inside(fields, None, |walker| walker.nested_text(&text, &mut inner))?;
         self.named_by = outside;
