@@ -56,6 +56,16 @@ fn a_repository_that_a_command_makes_is_removed() {
     }
 }
 
+/// Not even beside the run's own directory.
+#[test]
+fn a_repository_among_the_runs_is_removed() {
+    for tier in tiers() {
+        let done = workspace(tier, &["git init -q .agent/runs/new/one || true"]).run();
+        let planted = done.cwd().join(".agent/runs/new/one/.git");
+        assert!(!planted.exists(), "{tier}: {}", said(&done));
+    }
+}
+
 /// Where the run directory is changes nothing of that.
 #[test]
 fn a_repository_beside_the_run_directory_is_removed() {

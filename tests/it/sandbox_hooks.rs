@@ -88,3 +88,28 @@ fn a_place_that_commands_may_write_is_no_home_of_hooks() {
         assert!(!home.starts_with(place.to_str().unwrap()), "{tier}: {home}");
     }
 }
+
+/// `/bin` is a link on most systems.
+#[test]
+fn a_hook_that_is_named_through_a_link_of_the_system_keeps_no_command_from_starting() {
+    for tier in tiers() {
+        let task = json!({
+            "version": 1,
+            "prompt": "x",
+            "settings": {"model": "scripted/model.yaml"},
+            "permissions": {"mode": "workspace"},
+            "hooks": {"before_tool": [{"command": ["/bin/true"]}]},
+            "sandbox": {"mode": "require", "tier": tier},
+        });
+        let call = json!({"name": "bash", "arguments": {"command": "echo started"}});
+        let replies = json!([{"calls": [call]}, {"text": "done"}]);
+        let cli = Cli::new().file("task.yaml", task.to_string());
+        let cli = cli.file("model.yaml", replies.to_string());
+        let done = cli.args(["run", "task.yaml"]).run();
+        assert!(
+            said(&done).contains("\"summary\":\"exit code 0\""),
+            "{}",
+            said(&done)
+        );
+    }
+}
