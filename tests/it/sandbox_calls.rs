@@ -138,7 +138,7 @@ async fn local_sockets_are_asked_for_whatever_the_network() {
 /// One that hops is not always seen.
 fn is_gone(name: &str) -> bool {
     let mut quiet = 0;
-    for _ in 0..2000 {
+    for _ in 0..20_000 {
         let seen = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
             let own = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             own.trim() == name
